@@ -28,7 +28,7 @@ export interface Part {
 /** By the names of their files, in the order in which they are measured. */
 export const PARTS: Record<(typeof FILES)[number], Part> = {
   core: { build: buildCore, measure: ({ full }) => core(full ? { full } : { operations: judgedOperations() }) },
-  // The same in both forms: counts have no noise that longer runs would lessen.
+  // The same in both forms, because counts have no noise that longer runs could reduce.
   instructions: { build: buildInstructions, measure: () => instructions() },
   wasm: { full: true, build: buildWasm, measure: () => wasm() },
   verify: { full: true, build: buildVerify, measure: verify },

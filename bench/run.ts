@@ -48,7 +48,7 @@ function secondsSince(startMs: number): string {
 
 function describe(): Meta {
   const processors = cpus();
-  // What a run writes is no change of the code.
+  // The files that a run writes do not count as a change of the code.
   const changed = git("status", "--porcelain", "--", ".", ":!bench/runs", ":!docs/performance.md");
   return {
     date: new Date().toISOString(),

@@ -8,7 +8,7 @@ use std::{env, fs};
 use gateward_policy_compiler::{SCHEMA_PATH, VELOCITY_PATH, compile, read_sources};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // A directory stands for everything in it, files that come later included.
+    // A directory means everything in it, including files that are added later.
     for source in [SCHEMA_PATH, VELOCITY_PATH, "tools", "shield", "base", "tenants"] {
         println!("cargo::rerun-if-changed={source}");
     }

@@ -14,13 +14,13 @@ export interface Timing {
   high_ns: number;
 }
 
-/** Seconds. With 20 samples the slowest operation, some 50 ms, keeps within them too. */
+/** Seconds. They are enough for 20 samples of the slowest operation, which takes some 50 ms. */
 const SHORT = ["--warm-up-time", "0.2", "--measurement-time", "0.7", "--sample-size", "20", "--nresamples", "5000"];
 const FULL = ["--warm-up-time", "1", "--measurement-time", "2"];
 
 const CARGO_BENCH = ["bench", "--package", "gateward-bench", "--bench", "core"];
 
-/** Builds, so that measuring does not wait for it. */
+/** Builds before anything is measured. */
 export async function buildCore(): Promise<void> {
   await run("cargo", [...CARGO_BENCH, "--no-run"]);
 }
@@ -33,7 +33,7 @@ interface Asked {
 }
 
 export async function core({ full = false, operations }: Asked = {}): Promise<{ results: Timing[] }> {
-  // A new directory, so that results of an earlier run do not count as this one's.
+  // A new directory, so that results of an earlier run are not taken for results of this one.
   const home = join(await targetDirectory(), "criterion-of-run");
   rmSync(home, { recursive: true, force: true });
   const only = operations === undefined ? [] : [`^(${operations.join("|")})$`];

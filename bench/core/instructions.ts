@@ -20,7 +20,7 @@ const both = (name: string, peer: string) => [`${name}/gateward`, `${name}/${pee
 
 /**
  * What CI counts, as `<name>/<of>`. The 10,000 policies come first: compiling them under callgrind
- * takes half a minute, in which the other worker does all the rest.
+ * takes half a minute. Meanwhile the other worker does the rest.
  */
 export const STABLE = [
   "policy_eval_10000_policies/gateward",

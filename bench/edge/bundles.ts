@@ -15,7 +15,7 @@ const ROOT = ".gateward/bench";
  * writes the worker's Wasm of all of them to the same file.
  */
 const COPY = join(ROOT, "source");
-/** The workspace without what is built. */
+/** The workspace without build results. */
 const SOURCES = [
   "Cargo.toml",
   "Cargo.lock",
@@ -63,7 +63,7 @@ function buildOf(count: number): string {
   return join(ROOT, `${count}-policies`);
 }
 
-/** What becomes of a file's text. */
+/** The changed text of a file. */
 export type Change = (text: string) => string;
 
 /** Builds with changed files, to a directory with this name. Returns the directory. */

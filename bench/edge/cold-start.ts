@@ -98,7 +98,8 @@ async function answerOf(port: number, method: string, path: string, body?: strin
     const [response] = await once(sending, "response");
     return await text(response);
   } catch (error) {
-    // Refused before it listens, reset while it begins to.
+    // The connection is refused before the worker listens, and can be reset while it begins to
+    // listen.
     if (["ECONNREFUSED", "ECONNRESET"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
     throw error;
   }

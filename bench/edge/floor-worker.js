@@ -1,7 +1,6 @@
-// The reference for Gateward's speed (the *floor*): a worker with the same I/O and no authorization. A call costs
-// it the same hop, the same insert of the same bytes and the same answer, and each flush the same
-// statements; nothing is checked, hashed or decided. What Gateward takes beyond this is the price
-// of deciding, and of doing so in Wasm.
+// The reference for Gateward's speed (the *floor*): a worker with the same I/O and no authorization. A call costs it
+// the same hop, the same insert of the same bytes and the same answer, and each flush the same statements; nothing is
+// checked, hashed or decided. The difference to Gateward is the cost of deciding, and of doing so in Wasm.
 //
 // Its SQL is Gateward's own: workers.ts reads it from worker/core/src/sql/ and binds it here as
 // STATEMENTS. The bytes of rows and answers are those of an allowed read by the demo's agent;
@@ -19,11 +18,11 @@ const LANE_NAME = `${TENANT}/${LANE}`;
  */
 const COMMAND_PADDING = "0".repeat(90);
 
-// As long as Gateward's, and the same in each row.
+// They are as long as Gateward's, and the same in each row.
 const DIGEST = "5".repeat(64);
 const KEY_ID = "k000000000000";
 const FINGERPRINT = `${KEY_ID}:${DIGEST}`;
-// Of a window in an agent's state (worker/core/src/velocity/window.rs).
+// Slots of a window in an agent's state (worker/core/src/velocity/window.rs).
 const WINDOW_SLOTS = 9;
 const GENESIS = "0".repeat(64);
 const POLICIES = ["base/provenance#reads-pass"];

@@ -21,7 +21,7 @@ const { body, expected } = KINDS.allow_read;
 const CALLS = [{ body: JSON.stringify(body), headers: demoHeaders() }];
 
 function buildWithoutCounters(): string {
-  // Of the same values, so that nothing else changes.
+  // It has the same values, so that nothing else changes.
   const change = (text: string) => text.replace(/(pub const FLUSH_METRICS: &str = )"[\s\S]*?";/, '$1"SELECT ?1, ?2, ?3, ?4";');
   return buildChanged("no-counters", { "worker/core/src/sql/d1.rs": change });
 }
@@ -37,7 +37,7 @@ async function flushRound(worker: Worker): Promise<Round> {
   const { receipt } = (await worker.call(body)).answer;
   const before = worker.cpuMs();
   if ((await flushedThrough(worker, receipt.lane)) > receipt.seq - round.requests) throw new Error("a flush began before the calls ended");
-  // Each look at D1 costs processor time too.
+  // Each read of D1 costs processor time too.
   await sleep(FLUSH_INTERVAL_MS);
   while ((await flushedThrough(worker, receipt.lane)) < receipt.seq) await sleep(POLL_MS);
   const cpuMs = worker.cpuMs() - before;

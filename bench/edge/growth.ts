@@ -26,7 +26,7 @@ const ROUNDS = 5;
 const SECONDS = 4;
 /** Decisions, each with its receipt and audit event. */
 const D1_ROWS = [0, 10_000, 100_000, 1_000_000];
-/** The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/lane/registry_cache.rs). */
+/** The lane keeps this many records of a kind (MAX_CACHED_RECORDS in worker/core/src/lane/registry_cache.rs). */
 const AGENTS = [1, 100, 1_000, 10_000];
 const TOOLS = [1, 100, 1_000, 10_000];
 /** Below where writes are refused (JOURNAL_SOFT_ROWS in wrangler.toml). */
@@ -96,7 +96,7 @@ async function agentsAndMemory(build: string): Promise<{ curve: Curve; memory: G
 function tools(build: string): Promise<Curve> {
   return withWorker("gateward", { build }, async (worker) => {
     const most = Math.max(...TOOLS);
-    // The demo's is one of them, and it alone is described in the bundle.
+    // The demo's tool is one of them. Only this tool is described in the bundle.
     const others = Array.from({ length: most - 1 }, (_, at) => `tool-${at + 1}`);
     await register(worker.db, { tools: others.map((tool) => ({ server: "github", tool, mutates: false, risk: "low" })) });
     await warmUp(worker);
@@ -197,7 +197,10 @@ function callEach(worker: Worker, calls: Call[]): Promise<void> {
   return repeat(worker, calls, calls.length + CONNECTIONS);
 }
 
-/** As many calls, of which the first `x` take turns: the load generator does the same work for each `x`. */
+/**
+ * The same number of calls for each `x`, so that the load generator does the same work. The first `x` of them take
+ * turns.
+ */
 function firstOf(calls: Call[], x: number): Call[] {
   return calls.map((call, at) => calls[at % x] ?? call);
 }

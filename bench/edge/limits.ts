@@ -20,7 +20,7 @@ interface Case {
   subjectKind: SubjectKind;
   subject: string;
   rules: LimitRule[];
-  /** Of a limit that lanes share: whether the lane holds enough of it in advance, so that no call asks the counter. */
+  /** For a limit that lanes share: whether the lane holds enough of it in advance, so that no call asks the counter. */
   leased?: boolean;
 }
 
@@ -68,7 +68,7 @@ export async function limits({ full = false, build }: { full?: boolean; build?: 
 
       const load = { connections: CONNECTIONS, seconds: ROUND_SECONDS };
       const rounds = await pairedRounds([limited, unlimited], full ? PAIRS.full : PAIRS.short, (worker) => closedRound(worker, "allow_read", load));
-      // Of each pair, the first round is the first worker's.
+      // In each pair, the first round is the first worker's.
       result.rounds.push(...rounds.map((round, at) => ({ case: name, connections: CONNECTIONS, ...round, target: at % 2 === 0 ? ("limited" as const) : ("unlimited" as const) })));
     });
   }

@@ -1,5 +1,5 @@
-// Loads a worker and measures what that takes. Every answer is checked: a figure for another outcome than
-// the one that it is named for would mean nothing.
+// Loads a worker and measures what that takes. Every answer is checked, because a figure means nothing if its calls
+// had another outcome than its name says.
 //
 // This process generates the load on the same processors as workerd, so it does as little per answer as it
 // can. It keeps each latency, because autocannon's histogram counts whole milliseconds.
@@ -43,7 +43,7 @@ const WARM_UP = { connections: 16, seconds: 10 };
 /** For each kind of forwarded call. Fewer, because most of the code is already warm. */
 const WARM_UP_FORWARDED = { connections: 16, seconds: 3 };
 
-/** A call that is journalled, to settle by. */
+/** A call that is journalled. Its flush shows that all rows are in D1. */
 const SETTLING = KINDS.allow_read.body;
 
 export async function warmUp(worker: Worker): Promise<void> {
@@ -122,7 +122,7 @@ async function round(worker: Worker, load: () => Promise<Answers>, { flushes = t
     p95_ms: percentile(latenciesMs, 0.95),
     p99_ms: percentile(latenciesMs, 0.99),
     errors,
-    // Calls that were under way at the end cost as much as answered ones.
+    // Calls that were in progress at the end cost as much as answered ones.
     cpu_ms_per_request: rounded(cpuMs / Math.max(sent, 1), 4),
   };
 }

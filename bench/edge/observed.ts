@@ -1,4 +1,5 @@
-// What it costs to observe a proxied answer of 64 KB of text, beside the same answer in no run.
+// What it costs to observe a proxied answer of 64 KB of text, compared with the same answer outside
+// of a run.
 //
 //   npx node bench/edge/observed.ts [build]
 //

@@ -1,5 +1,5 @@
-// Compares two workers in pairs of short rounds, one right after the other. Both rounds of a pair meet the same
-// machine, and many pairs show how exact their median is.
+// Compares two workers in pairs of short rounds, one right after the other. Both rounds of a pair run under the same
+// conditions, and many pairs show how exact their median is.
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { medianInterval } from "../report/statistics.ts";

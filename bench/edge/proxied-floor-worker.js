@@ -48,7 +48,8 @@ export default {
       const outcome = { agent: "coder", server, decisionId: decision_id, decisionHash: receipt.receipt_hash, status, bytes };
       return lane.fetch("https://lane/outcome", { method: "POST", body: JSON.stringify(outcome) });
     };
-    // An MCP answer in one piece is read, because its JSON is looked into; any other is passed on as it comes.
+    // An MCP answer in one piece is read, because its JSON must be inspected. Any other answer is passed on as it
+    // arrives.
     if (proxy === "mcp" && headers["content-type"] === "application/json") {
       const whole = await answer.text();
       context.waitUntil(record(whole.length));

@@ -138,7 +138,7 @@ function serveUpstream(): void {
   const answers = new Map<string, { type: string; whole?: string; pieces?: string[] }>();
   for (const bytes of [KB, MB]) {
     const item = JSON.stringify({ filler: filler(bytes), end: MARK });
-    // As servers stream: many events, the last of which is the answer.
+    // As servers stream: many events. The last one is the answer.
     const notification = `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: filler(Math.min(bytes, PIECE_BYTES) / 2) } })}\n\n`;
     const events = Array.from({ length: Math.round(bytes / notification.length) }, () => notification);
     answers.set(`mcp ${bytes} whole`, { type: "application/json", whole: result(bytes) });

@@ -29,7 +29,7 @@ const WINDOWS = {
 
 /** Keys that calls take in turn: more than a tenant has objects for its windows. */
 const KEYS = 64;
-/** The hop's cost shows best where nothing else waits. */
+/** The cost of the hop is clearest if nothing else waits. */
 const CONNECTIONS = [1, 16];
 const PAIRS = { short: { min: 20, max: 60 }, full: { min: 30, max: 120 } };
 

@@ -17,7 +17,7 @@ const PAIRS = { short: { min: 20, max: 60 }, full: { min: 30, max: 120 } };
 
 const { body, expected } = KINDS.allow_read;
 
-/** The call with a warrant. Its proof is of now, and good for all calls of a round. */
+/** The call with a warrant. Its proof is made now, and is valid for all calls of a round. */
 function warranted() {
   const { action, parameters } = body.tool_call;
   const chain = Chain.root({ by: ROOT, holder: HOLDER, tools: { [action]: {} }, lifeS: 3_600 });

@@ -1,5 +1,5 @@
 // `make bench-check`, which CI runs: counts instructions and the deployed worker's bytes, which are the same on every
-// machine, and fails if one stepped back or could not be computed.
+// machine, and fails if a figure became worse or could not be computed.
 import { run } from "../../tests/support/program.ts";
 import { buildInstructions, instructions } from "../core/instructions.ts";
 import { buildRelease, releaseSize } from "../release.ts";

@@ -31,11 +31,14 @@ export interface Threshold {
   measure: Measure;
   min?: number;
   max?: number;
-  /** A trend's bound is its noise, and `min` where the noise would excuse more. */
+  /** The bound of a trend is its noise, but at least `min`. */
   within?: "noise";
   /** The figure is the same on every machine, so `make bench-check` holds it. */
   stable?: true;
-  /** What `make bench-check` holds it to, in place of `min` or `max`: where it is today, so that a step back shows. */
+  /**
+   * The bound of `make bench-check`, in place of `min` or `max`. It is the present figure, so that any worse figure
+   * fails.
+   */
   regression?: number;
   /** Only `make bench-full` measures it. */
   full?: true;
@@ -96,7 +99,7 @@ function single(value: number | undefined): Spread | undefined {
   return value === undefined ? undefined : { median: value, low: value, high: value };
 }
 
-/** The quotients of what was measured in turn. */
+/** The quotients of figures that were measured in turn. */
 function pairwise(numerators: number[] = [], denominators: number[] = []): number[] {
   return numerators.slice(0, denominators.length).map((numerator, at) => numerator / (denominators[at] ?? NaN));
 }
@@ -120,7 +123,7 @@ function valueOf(threshold: Threshold, results: Results): Spread | undefined {
       const byConnections = roundsOf(results, measure);
       const spreads = measure.connections.map((connections) => {
         const rounds = byConnections.get(connections) ?? [];
-        // A call without an answer took no time, so a round with an error is no measurement.
+        // A call without an answer took no time, so a round with an error does not count.
         return rounds.some(({ errors }) => errors > 0) ? undefined : medianInterval(pairRatios(rounds, measure.figure));
       });
       const worst = ascending(spreads.map((found) => found?.median ?? NaN)).at(threshold.min === undefined ? -1 : 0);
@@ -158,7 +161,7 @@ export function judge(threshold: Threshold, results: Results, { full = false } =
   const bound = [min > -Infinity ? `≥ ${write(min)}` : [], max < Infinity ? `≤ ${write(max)}` : []].flat().join(", ") || "within the noise";
   const line = { name, target, bound, measured: value === undefined ? "–" : spread(value, write) };
   if (value === undefined) return { ...line, verdict: "not measured", fails: measure.kind !== "time" && (full || !threshold.full) };
-  // A figure that is not a number, such as a ratio to nothing, meets no bound.
+  // A figure that is not a number, such as a ratio to zero, fails every bound.
   const met = value.median >= min && value.median <= max;
   return { ...line, verdict: met ? "met" : "missed", fails: !met && measure.kind !== "time" };
 }

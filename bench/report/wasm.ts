@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 const BUILD = "worker/edge/build";
 /** What is deployed. */
 const MODULES = ["index_bg.wasm", "index.js"];
-/** The Wasm before its functions lost their names. */
+/** The Wasm with the names of its functions. */
 const NAMED = "named.wasm";
 
 const PAGES = ["bench/report/notes.md", "docs/performance.md"];

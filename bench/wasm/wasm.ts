@@ -8,7 +8,7 @@ import type { Timing } from "../core/core.ts";
 const CRATE = "bench/wasm";
 
 /**
- * An operation is warm when it got no faster for so long: V8 takes up to a second to notice hot code and to
+ * An operation is warm if it did not get faster for this long: V8 takes up to a second to notice hot code and to
  * compile it again, in the background.
  */
 const SETTLED_MS = 1_000;
@@ -59,7 +59,7 @@ async function time(url: URL, operation: string): Promise<Timing> {
   }
   const ns: number[] = [];
   for (let sample = 0; sample < SAMPLES; sample += 1) {
-    // One after the other, so that both meet the same machine.
+    // One after the other, so that both run under the same conditions.
     const empty = await requestMs(url, 0);
     ns.push(((await requestMs(url, times)) - empty) * 1e6 / times);
   }

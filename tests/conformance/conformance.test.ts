@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Setting, startBehindGateward } from "./setting.ts";
 import { REVISIONS, runSuite } from "./suite.ts";
 
-/** More than the suite itself is given. */
+/** More than the time limit of the suite itself. */
 const LIMIT_MS = 200_000;
 
 let setting: Setting;

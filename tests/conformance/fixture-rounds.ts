@@ -18,7 +18,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { type Arguments, objectOf, text } from "./fixture-tools.ts";
 
-/** What a call's next round has to know. */
+/** What the next round of a call needs to know. */
 export interface RoundState {
   round: number;
   name?: string | undefined;
@@ -79,7 +79,7 @@ export function addRounds(server: McpServer, states: RequestStateCodec<RoundStat
     inputResponse(answers, "answer").kind === "sampling" ? text("complete") : required({ answer: sampling("Say: pong") }));
 
   server.registerPrompt("test_input_required_result_prompt", { description: "Asks for its context" }, async (context): Promise<GetPromptResult | InputRequiredResult> => {
-    // Without arguments a prompt is given the request's context, which the types leave open.
+    // A prompt without arguments gets the request's context. The types do not say so.
     const { inputResponses } = (context as ServerContext).mcpReq;
     const given = acceptedContent<{ context: string }>(inputResponses, "user_context")?.context;
     if (given === undefined) return required({ user_context: question("In which context?", "context") });

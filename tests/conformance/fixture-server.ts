@@ -27,16 +27,16 @@ import { addRounds, type RoundState } from "./fixture-rounds.ts";
 import { addTools } from "./fixture-tools.ts";
 
 const PATH = "/mcp";
-/** How long a client waits before it comes back for a stream that was closed. */
+/** How long a client waits before it asks again for a stream that was closed. */
 const RETRY_MS = 500;
 const PUBLIC = { cacheScope: "public", ttlMs: 60_000 } as const;
 
 export interface FixtureOptions {
-  /** Gives it what it has, in place of what the conformance suite asks for. */
+  /** Adds the server's tools, prompts and resources; by default those that the conformance suite uses. */
   populate?: (server: McpServer) => void;
   /** Answers with JSON bodies only: a response's head is not sent before its result. */
   json?: boolean;
-  /** Knows the revisions with sessions only. */
+  /** Supports only the revisions with sessions. */
   sessionsOnly?: boolean;
 }
 
@@ -44,7 +44,7 @@ export class Fixture {
   readonly #options: FixtureOptions;
   readonly #http: HttpServer;
   readonly #sessions = new Map<string, SessionTransport>();
-  /** A request without a session may come back with what another one was given. */
+  /** A request without a session may return the state that another request got. */
   readonly #states = createRequestStateCodec<RoundState>({ key: crypto.getRandomValues(new Uint8Array(32)) });
   readonly #modern: McpHttpHandler;
 
@@ -52,7 +52,7 @@ export class Fixture {
     this.#options = options;
     this.#modern = createMcpHandler(() => this.#server(), { legacy: "reject", responseMode: options.json ? "json" : "auto" });
     const handler = toNodeHandler({ fetch: (request) => this.#fetch(request) });
-    // The types differ only in what may be undefined.
+    // The types differ only in which members may be undefined.
     this.#http = createServer((request, response) => void handler(request as NodeIncomingMessageLike, response));
   }
 
@@ -75,7 +75,7 @@ export class Fixture {
     await once(this.#http, "close");
   }
 
-  /** One for each session, or for each request where there are none. */
+  /** One for each session, or for each request if there are no sessions. */
   #server(): McpServer {
     const server = new McpServer(
       { name: "gateward-fixture", version: "1.0.0" },
@@ -88,7 +88,7 @@ export class Fixture {
           completions: {},
         },
         requestState: { verify: this.#states.verify },
-        // What Gateward has to narrow: it lists to each agent what that one may use.
+        // Gateward must filter these: it lists for each agent only what this agent may use.
         cacheHints: { "tools/list": PUBLIC, "prompts/list": PUBLIC, "resources/list": PUBLIC },
       },
     );
@@ -112,7 +112,7 @@ export class Fixture {
     return this.#options.sessionsOnly || (await isLegacyRequest(request)) ? this.#inSession(request) : this.#modern.fetch(request);
   }
 
-  /** What names a session goes to it, and what names none can only begin one. */
+  /** A request that names a session goes to this session. A request that names none can only begin one. */
   async #inSession(request: Request): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
     if (id !== null) {
@@ -131,7 +131,7 @@ export class Fixture {
   }
 }
 
-/** What a session sent, for clients that come back for it. */
+/** What a session sent, for clients that reconnect. */
 class Events implements EventStore {
   readonly #sent: { stream: string; message: JSONRPCMessage }[] = [];
 

@@ -14,7 +14,7 @@ const AUDIO = { type: "audio", data: "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AA
 /** Between two of a tool's messages, so that they are pieces of a stream. */
 const STEP_MS = 20;
 
-/** A JSON Schema, of whatever keywords. */
+/** A JSON Schema with any keywords. */
 export type Schema = Record<string, unknown>;
 export type Arguments = Record<string, unknown>;
 export type Calling = (args: Arguments, context: ServerContext) => Promise<CallToolResult>;
@@ -104,7 +104,7 @@ function ask(mcpReq: ServerContext["mcpReq"], message: unknown, requestedSchema:
   return reporting(mcpReq.send({ method: "elicitation/create", params: { message, requestedSchema } }));
 }
 
-/** What the client answered, or why it did not, as text. */
+/** The client's answer as text, or the reason why there is none. */
 async function reporting(answer: Promise<unknown>): Promise<CallToolResult> {
   try {
     return text(`answer: ${JSON.stringify(await answer)}`);

@@ -23,7 +23,7 @@ export class Shim {
         answer.on("error", (error) => response.destroy(error));
       });
       forwarded.on("error", (error) => response.destroy(error));
-      // workerd notices at once that a client went only where the connection is reset.
+      // workerd notices at once that a client is gone only if the connection is reset.
       response.on("close", () => response.writableFinished || forwarded.socket?.resetAndDestroy());
       request.pipe(forwarded);
     });

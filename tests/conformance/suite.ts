@@ -26,11 +26,11 @@ interface Check {
 export interface Outcome {
   /** Checks that passed. */
   passed: number;
-  /** Those that failed or were left out, and are not expected to: `<scenario>:<check>: <why>`. */
+  /** Checks that failed or were left out, and that are not expected to: `<scenario>:<check>: <why>`. */
   failed: string[];
-  /** Those that are. */
+  /** Checks that failed as expected. */
   expected: string[];
-  /** Expectations of a failure that was not seen. */
+  /** Expected failures that did not occur. */
   stale: string[];
 }
 
@@ -49,7 +49,7 @@ export async function runSuite(revision: Revision, url: string, signal?: AbortSi
     for (const stream of [suite.stdout, suite.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk));
     const [status] = await once(suite, "close");
     const outcome = judged(readScenarios(results), readExpectations(expectations));
-    // It judges the scenarios that the revision requires by the same file.
+    // The suite itself judges the scenarios that the revision requires, by the same file.
     if (status !== 0 && outcome.failed.length + outcome.stale.length === 0) {
       throw new Error(`the suite ended with status ${status}:\n${Buffer.concat(output)}`);
     }

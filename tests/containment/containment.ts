@@ -1,5 +1,5 @@
-// `make containment`: replays recorded tasks, half of them with injected texts, through the built worker, prints what
-// passed, was asked and was denied, and fails if a target is missed.
+// `make containment`: replays recorded tasks, half of them with injected texts, through the built worker. It prints
+// how many calls passed, needed approval and were denied, and fails if a target is missed.
 //
 //   node tests/containment/containment.ts [--data directory] [--json file] [--write]
 //

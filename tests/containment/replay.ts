@@ -25,7 +25,7 @@ export interface Configuration {
 
 export type Outcome = "passed" | "asked" | "denied";
 
-/** What became of one call. */
+/** The result of one call. */
 export interface Decided {
   configuration: string;
   scenario: string;
@@ -46,7 +46,7 @@ export interface Decided {
 
 /** The key in `_meta` by which a server finds the recorded result. */
 const RECORDED = "containment/call";
-/** The servers accept what Gateward lets pass, or a decision would look like their own refusal. */
+/** The servers accept everything that Gateward lets pass. Otherwise their own refusal would look like a decision. */
 const ANYTHING: jsonSchemaValidator = { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) };
 /** Scenarios that run at the same time. Each has an agent and a run of its own. */
 const AT_ONCE = 8;
@@ -158,7 +158,7 @@ export class Replay {
     return decided;
   }
 
-  /** Makes one call. What is asked for is not approved: the next call comes all the same. */
+  /** Makes one call. Nobody approves it if it needs approval, and the next call is made in any case. */
   async #call(call: Call, token: string, headers: Record<string, string>): Promise<Pick<Decided, "outcome" | "reason_code" | "policies" | "provenance">> {
     const [server = "", name] = call.tool.split("/");
     const number = this.#results.size;
@@ -173,7 +173,8 @@ export class Replay {
       return { outcome: "passed" };
     }
     const reason_code = meta("reason_code");
-    // A denial that no policy decided is a mistake in the data, such as arguments that do not match the schema.
+    // If a call is denied and no policy decided this, the data have a mistake, such as arguments that do not match the
+    // schema.
     if (!String(reason_code).startsWith("policy_")) throw new Error(`\`${call.tool}\` was refused: ${JSON.stringify(result)}`);
     const outcome = decision === "require_approval" ? "asked" : "denied";
     return { outcome, reason_code, policies: meta("policies"), provenance: meta("provenance") };

@@ -1,9 +1,9 @@
-// Counts what became of the calls, as a table, and compares it with the targets.
+// Counts the results of the calls in a table, and compares them with the targets.
 import type { Configuration, Decided, Outcome } from "./replay.ts";
 
 /** Of the ordinary writes whose sinks the instruction names, this share must pass without a person. */
 const NAMED_TARGET = 0.95;
-/** The same of all ordinary writes. */
+/** The same for all ordinary writes. */
 const WRITES_TARGET = 0.65;
 
 export interface Run {
@@ -33,7 +33,7 @@ export function table(runs: Run[]): string {
   return `Calls are counted as passed / asked / denied.\n\n${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
 }
 
-/** What misses its target. Only untrusted servers with all parts have targets. */
+/** The figures that miss their targets. Only the configuration with untrusted servers and all parts has targets. */
 export function missed({ configuration, decided }: Run): string[] {
   const { name, trust, instruction, roles, without } = configuration;
   if (trust === "trusted" || roles !== undefined || without !== undefined) return [];

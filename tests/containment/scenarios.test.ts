@@ -1,4 +1,5 @@
-// The labels of the recorded tasks are true: this looks for each value in the texts, with other code than Gateward's.
+// The labels of the recorded tasks are right: the test looks for each value in the texts, with code that is not
+// Gateward's.
 import { describe, expect, test } from "vitest";
 import { type Call, type Destinations, load, ORIGINS, type Origin, type Scenario, textOf, type Tool, toolOf, writes } from "./data.ts";
 
@@ -59,7 +60,7 @@ function originOf(value: unknown, pointer: string, { tool }: Call, at: number, s
   const whole = firstSeen(value, at, scenario);
   const url = typeof value === "string" && value.startsWith("http") ? URL.parse(value) : null;
   if (whole !== "nowhere" || url === null) return whole;
-  // Its parts have origins of their own.
+  // Its parts have their own origins.
   const parts = [url.host, ...url.pathname.split("/").map(decodeURIComponent), ...url.searchParams.values()].filter((part) => part !== "");
   return lowest(parts.map((part) => (says(scenario.instruction, part) ? "instruction" : firstSeen(part, at, scenario))));
 }
@@ -96,7 +97,7 @@ function says(text: string, value: unknown): boolean {
   return new RegExp(`(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])`, "u").test(plain(text));
 }
 
-/** 1,250.00 and 1.250,00 too. A group of a thousand has three digits. */
+/** Also 1,250.00 and 1.250,00. A group of thousands has three digits. */
 function numbersIn(text: string): number[] {
   return (text.replace(ACCOUNT, " ").replace(DATE, " ").match(/\d[\d.,]*/g) ?? []).flatMap((found) => {
     const digits = found.replace(/[.,]$/, "");
@@ -106,7 +107,7 @@ function numbersIn(text: string): number[] {
   });
 }
 
-/** What the text says without escapes, and in its base64. */
+/** The text with its escapes decoded, and with its base64 decoded. */
 function decoded(text: string): string {
   return [unescaped(text), ...(text.match(/[A-Za-z0-9+/=]{40,}/g) ?? []).map((block) => Buffer.from(block, "base64").toString())].join("\n");
 }

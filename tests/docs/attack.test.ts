@@ -6,12 +6,12 @@ import { difference } from "./output.ts";
 import type { Block } from "./page.ts";
 
 const LIMIT_MS = 120_000;
-/** What `make start` gives the worker too, and pages do not need. */
+/** Settings that `make start` also gives to the worker, and that pages do not need. */
 const LOG = { LOG_KEY: "5".repeat(64), LOG_ORIGIN: "gateward.example" };
 
 /**
- * What the demo prints; `…` as in pages. What is wrong with the forged export is found at the next receipt, or at a
- * checkpoint that the head log has before it.
+ * What the demo prints; `…` as in pages. The fault of the forged export is found at the next receipt, or at a
+ * checkpoint that comes before it in the head log.
  */
 const PRINTED = `
 Agent demo/coder-… on http://127.0.0.1:…

@@ -12,16 +12,16 @@ import { BOOTSTRAP_SECRET, Gateward, MAC_KEY } from "../support/gateward.ts";
 import type { Block } from "./page.ts";
 import { makeSandbox, type Printed, run } from "./shell.ts";
 
-/** Where pages say that Gateward is. */
+/** The address of Gateward in the pages. */
 const GATEWARD = "127.0.0.1:8787";
-/** The port that pages give to the example server. */
+/** The port of the example server in the pages. */
 const EXAMPLE_SERVER_PORT = "39101";
 const SET_UP = `const { setUpDemo } = await import(process.argv[1]); await setUpDemo(process.argv[2]);`;
 
 /** Runs the blocks against a new Gateward, with these secrets in addition. */
 export async function runOnDemo(blocks: Block[], limitMs: number, secrets: Record<string, string> = {}): Promise<(Printed | undefined)[]> {
   const directory = mkdtempSync(join(tmpdir(), "gateward-docs-"));
-  // Pages wait for a flush by the clock: a busy machine must not be late.
+  // Pages wait a fixed time for a flush, so flushes must be fast even on a busy machine.
   const gateward = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: 100 }, secrets: { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET, ...secrets } });
   const front = await frontOf(gateward.url);
   try {
@@ -55,7 +55,7 @@ async function frontOf(target: URL): Promise<Server> {
       answer.pipe(outgoing);
     });
     passed.on("error", () => outgoing.destroy());
-    // A client that goes away ends the request, as it does without anything in between.
+    // If the client disconnects, the request ends, as it would without this proxy.
     outgoing.on("close", () => passed.destroy());
     incoming.pipe(passed);
   });

@@ -8,9 +8,9 @@ import { mistake } from "./output.ts";
 import { PAGES, readPage } from "./page.ts";
 import type { Printed } from "./shell.ts";
 
-/** For all commands of one page. */
+/** The time limit for all commands of one page. */
 const PAGE_LIMIT_MS = 240_000;
-/** What files are named relative to. */
+/** The folders that names of files are relative to. */
 const ROOTS = ["", "worker", "worker/core/src", "worker/edge/src"];
 
 const pages = new Map(PAGES.map((path) => [path, readPage(path)]));

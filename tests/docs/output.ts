@@ -6,7 +6,7 @@ import type { Block, Output } from "./page.ts";
 import type { Printed } from "./shell.ts";
 
 const LEFT_OUT = "…";
-/** What differs from run to run, and what it is masked as; the order counts. */
+/** Texts that differ from run to run, and their masks. The order matters. */
 const VARYING: [RegExp, string][] = [
   [/\bgwa?_[\w.…-]+/g, "<token>"],
   [/\bwhsec_[\w+/=…]+/g, "<secret>"],
@@ -19,7 +19,7 @@ const VARYING: [RegExp, string][] = [
 /** The head of a table whose last column has revisions, which are epochs too. */
 const REVISIONS = /(^| )revision$/;
 
-/** What is wrong with what a block printed; `undefined` if nothing is. A block that shows nothing prints nothing. */
+/** What is wrong with the output of a block; `undefined` if nothing is. A block without shown output must print nothing. */
 export function mistake({ output }: Block, printed: Printed | undefined): string | undefined {
   if (printed === undefined) return "it did not end in time, together with the blocks before it";
   if (output !== undefined) return difference(output, printed.text);
@@ -27,7 +27,7 @@ export function mistake({ output }: Block, printed: Printed | undefined): string
   return fine ? undefined : `the page shows no output, and it ended with ${printed.status} and printed:\n${indented(printed.text)}`;
 }
 
-/** Why the output is not what the page shows; `undefined` if it is. */
+/** The difference between the output and the page; `undefined` if there is none. */
 export function difference(shown: Output, printed: string): string | undefined {
   const expected = lines(shown.language === "json" ? laidOut(shown.text) : shown.text);
   const actual = lines(shown.language === "json" ? laidOut(printed) : printed);
@@ -46,7 +46,7 @@ function laidOut(text: string): string {
   }
 }
 
-/** Masked, with one space where there are several, since columns are as wide as what varies in them. */
+/** The masked text. Several spaces become one, because the width of a column depends on its values. */
 function lines(text: string): string[] {
   const stable = VARYING.reduce((text, [pattern, mask]) => text.replace(pattern, mask), text);
   let revisions = false;

@@ -13,7 +13,7 @@ import { toString } from "mdast-util-to-string";
 /** The pages whose commands are run. */
 export const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md").sort()];
 
-/** Languages of what a command prints. */
+/** The languages of blocks with output. */
 const OUTPUTS = ["text", "json"];
 /** A file of the project, named with its folder. */
 const FILE = /^[\w-]+(\/[\w.-]+)+\.(rs|ts|js|sql)$/;
@@ -24,11 +24,11 @@ export interface Block {
   /** `<page>:<line>`. */
   place: string;
   commands: string;
-  /** What runs before it, unseen. */
+  /** Commands that run before it, which readers do not see. */
   first: string | undefined;
   /** Why it is not run; `undefined` if it is. */
   notRun: string | undefined;
-  /** What the page says it prints; `undefined` if the page shows nothing. */
+  /** The output that the page shows; `undefined` if the page shows none. */
   output: Output | undefined;
 }
 export interface Output {
@@ -40,7 +40,7 @@ export interface Page {
   blocks: Block[];
   /** Blocks that are copies of files. */
   copies: { place: string; file: string; text: string }[];
-  /** Blocks without a language, so that nobody can tell what they are. */
+  /** Blocks without a language, whose kind is not known. */
   unlabelled: string[];
   links: { place: string; url: string }[];
   /** Files that the text names. */

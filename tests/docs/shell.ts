@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join, resolve } from "node:path";
 import type { Block } from "./page.ts";
 
-/** What commands in pages need of the project. */
+/** The files of the project that commands in pages need. */
 const LINKED = ["docs/snippets", "node_modules", "target/debug/gateward"];
 
 export interface Printed {
@@ -24,8 +24,8 @@ export function makeSandbox(directory: string): void {
 }
 
 /**
- * Runs the blocks one after another. `limitMs` bounds all of them together: a block that did not end by then
- * has no result.
+ * Runs the blocks one after another. `limitMs` is the time limit of all blocks together. A block that has not ended by
+ * then has no result.
  */
 export async function run(blocks: Block[], directory: string, environment: Record<string, string>, limitMs: number): Promise<(Printed | undefined)[]> {
   const results = join(directory, ".results");
@@ -47,7 +47,7 @@ export async function run(blocks: Block[], directory: string, environment: Recor
 
   const shell = spawn("bash", ["-c", steps.join("\n")], {
     cwd: directory,
-    // A group of its own, so that what a page leaves running ends with it.
+    // It has its own process group, so that processes which a page leaves running end with it.
     detached: true,
     stdio: "ignore",
     env: { PATH: process.env.PATH ?? "", HOME: directory, ...environment },
@@ -67,6 +67,6 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All of it has ended.
+    // The whole group has ended.
   }
 }

@@ -11,7 +11,7 @@ const ALL_SCOPES = [...ADMINISTRATOR_SCOPES, TENANTS_SCOPE];
 let gateward: Gateward;
 let tenant: Tenant;
 let ids: Ids;
-/** Of the agent among the ids. */
+/** The token of the agent among the ids. */
 let agentToken: string;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateward?.close());
 
-/** Goes in by every route, and checks its answers and that nothing was written. */
+/** Sends a request to every route. Checks the answers, and that nothing was written. */
 async function expectRefused(routes: Route[], token: (route: Route) => string | null, status: number, code: string): Promise<void> {
   const before = await tenant.snapshot();
   const answers = [];

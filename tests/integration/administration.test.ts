@@ -33,7 +33,7 @@ function expectField(reply: Reply<Problem>, field: string): void {
   expect(reply.body.field).toBe(field);
 }
 
-/** Bodies that each create route takes; names in them are made to differ by `at`. */
+/** Bodies that each create route accepts. `at` makes the names in them differ. */
 const agent = (at = 0) => ({ agent: `a${at}`, environment: "production" });
 const ban = (at = 0) => ({ kind: "user", subject: `user-${at}` });
 const issue = { kind: "agent", agent: "coder" };
@@ -131,7 +131,8 @@ describe("fields", () => {
     expectField(await gateward.send(method, root.token, path, body), field);
   });
 
-  // [path, body, where the wrong one begins]: of a list, the element may be named too.
+  // [path, body, the beginning of the wrong field]: for a list, the problem may also name the
+  // element.
   const lists: [object, string][] = [
     [{ ...issue, scopes: ["tools:read", "everything"] }, "scopes"],
     [{ ...issue, scopes: ["registry:write"] }, "scopes"],
@@ -193,7 +194,7 @@ describe("lists", () => {
     expect(itemsOf(await crowd.api.read<Page>("/v1/agents"))).toHaveLength(50);
   });
 
-  // [path, plural, how to make the one of number `at`]
+  // [path, plural, how to create record number `at`]
   const lists: [string, string, (api: Api, at: number) => Promise<unknown>][] = [
     ["/v1/agents", "agents", (api, at) => api.agent(`a${at}`)],
     ["/v1/groups", "groups", (api, at) => api.create("/v1/groups", { group: `g${at}` })],

@@ -87,7 +87,7 @@ describe("an agent", () => {
 });
 
 describe("states", () => {
-  // [what, actions, flags and status that are left]
+  // [name, actions, the flags and the status afterwards]
   type State = Pick<Agent, "status" | "frozen" | "quarantined" | "revoked">;
   const state = (status: Agent["status"], ...flags: string[]): State => ({
     status,

@@ -12,7 +12,7 @@ const FINANCE = "finance";
 const RELEASES = "release-managers";
 
 let gateward: Gateward;
-/** The tenant whose policies ask several groups, and two people. */
+/** The tenant whose policies need several groups, and two people. */
 let demo: Tenant;
 let office: { ann: Api; ben: Api; rita: Api; sam: Api };
 
@@ -108,7 +108,7 @@ describe("GET /v1/approvals", () => {
 
   test("pages with cursors, each approval once, whatever the filter", async () => {
     const { tenant, agent, sam } = await newOffice(gateward);
-    // At once, so that some have the same time.
+    // They are sent at once, so that some have the same time.
     const asked = await Promise.all(Array.from({ length: 7 }, () => ask(gateward, agent, mergeCall(agent))));
     await tenant.flushed();
     const listed = ids(await sam.read<ApprovalPage>("/v1/approvals"));
@@ -313,7 +313,7 @@ describe("a decision", () => {
   test("the agent that asked never decides: not by its credential, and no administrator of its name", async () => {
     const { tenant, agent, sam } = await newOffice(gateward);
     const namesake = await tenant.approver(agent.name, SECURITY);
-    // Scopes behind the API's back do not help.
+    // Scopes that are written into D1 directly do not help.
     const smuggler = await tenant.agent(agent.name, {}, { scopes: ["tools:read", "tools:write", "approvals:decide"] });
     const id = await ask(gateward, agent, mergeCall(agent));
     for (const api of [new Api(gateward, agent.token), new Api(gateward, smuggler.token)]) {
@@ -469,7 +469,7 @@ describe("a decision", () => {
     const id = await ask(gateward, agent, mergeCall(agent));
     const read = await sam.get<Approval>(`/v1/approvals/${id}`);
     const stale = read.headers.get("etag");
-    // A use with another call is a change that an approver may want to know of.
+    // A use with another call is a change, because an approver may want to know about it.
     await use(gateward, agent, mergeCall(agent, { tool_call: { resource: "other" } }), id);
     for (const ifMatch of [stale, '"0"', '"99"', "2", 'W/"2"']) {
       for (const verdict of VERDICTS) expectCode(await decide(sam, verdict, id, undefined, { ifMatch }), 412, "precondition_failed");
@@ -507,7 +507,7 @@ describe("a decision", () => {
     expect(await decided(sam, "approve", id, { action_hash: actionHash(tenant.name, body) })).toMatchObject({ status: "approved" });
   });
 
-  // [what, its verdicts, the body, status, code]
+  // [name, the verdicts, the body, status, code]
   const bodies: [string, Verdict[], string, number, string][] = [
     ["no JSON", VERDICTS, "{", 400, "malformed_request"],
     ["text after it", VERDICTS, "{} {}", 400, "malformed_request"],
@@ -571,9 +571,9 @@ describe("an approver who narrows the call", () => {
     const edited = await decided(office.ben, "approve", id, { edit: { amount: 700 } });
     expect(edited).toMatchObject({ status: "pending", approvers: [{ administrator: "ben" }], edited: { by: "ben" } });
     expect(edited.approvers).toHaveLength(1);
-    // She is not made to approve what she did not see.
+    // She cannot be made to approve a call that she did not see.
     expectCode(await decide(office.ann, "approve", id, { action_hash: actionHash("demo", body) }), 409, "state_conflict");
-    // Nor what she does not name.
+    // She cannot approve a call that she does not name, either.
     expectCode(await decide(office.ann, "approve", id), 409, "state_conflict");
     const seen = { action_hash: edited.edited?.action_hash };
     expect(await decided(office.ann, "approve", id, seen)).toMatchObject({ status: "approved", already_decided: false });
@@ -664,7 +664,7 @@ describe("while the registry changes under a decision", () => {
   });
   afterAll(() => hindered?.close());
 
-  /** An approval by a member whose credential was checked, and that has not reached the lane. */
+  /** A decision of a member whose credential was checked. It has not reached the lane yet. */
   async function underWay(): Promise<{ id: string; approving: ReturnType<typeof decide> }> {
     const made = await newOffice(hindered);
     tenant = made.tenant;

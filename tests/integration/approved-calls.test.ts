@@ -12,13 +12,13 @@ import { TENANTS_SCOPE } from "../support/registry.ts";
 
 const VERDICTS: Verdict[] = ["approve", "reject", "cancel"];
 const TOOL = "/v1/servers/github/tools/merge_pull_request";
-/** Approvals of one agent that can be open. */
+/** The most open approvals of one agent. */
 const MAX_OPEN = 100;
 /** Bytes of arguments, in canonical form, that can wait for approval. */
 const MAX_INPUT_BYTES = 64 * 1_024;
 
 let gateward: Gateward;
-/** The tenant whose policies ask several groups, and forbid by group. */
+/** The tenant whose policies need several groups, and forbid by group. */
 let demo: Tenant;
 let finance: { ann: Api; ben: Api };
 
@@ -114,7 +114,7 @@ describe("an approved call", () => {
     const id = asked.approval?.approval_id ?? "";
     expect(await gateward.decide(agent.token, asking)).toEqual(asked);
     await decided(sam, "approve", id);
-    // What was answered before it was approved is answered again.
+    // The answer from before the approval is repeated.
     expect(await gateward.decide(agent.token, asking)).toEqual(asked);
     const using = { ...body, approval_id: id, request_id: "ask" };
     expectCode(await gateward.post(agent.token, "/v1/authorize", using), 409, "request_id_conflict");
@@ -128,7 +128,7 @@ describe("an approved call", () => {
     }
     await tenant.flushed();
     expect(await uses(tenant)).toHaveLength(1);
-    // Nor does a replay open another approval.
+    // A replay does not open another approval either.
     const next = await approved(office);
     expectCode(await gateward.post(agent.token, "/v1/authorize", { ...using, approval_id: next, request_id: "use" }), 409, "request_id_conflict");
     expect(await approvalOf(sam, next)).toMatchObject({ status: "approved", used_by: null });
@@ -212,7 +212,7 @@ describe("another call than the approved one", () => {
       expect((await use(gateward, agent, mergeCall(agent, { tool_call: { resource: `r${at}` } }), id)).reason_code).toBe("approval_mismatch");
     }
     expect(await approvalOf(sam, id)).toMatchObject({ status: isApproved ? "approved" : "pending", tampering: MAX_TAMPERING - 1 });
-    // What makes it five is the same as before, and across an eviction.
+    // The fifth use is the same call as an earlier one, and comes after an eviction.
     await tenant.evict();
     const last = await use(gateward, agent, mergeCall(agent, { tool_call: { resource: "r1" } }), id);
     expect(last).toMatchObject({ decision: "deny", reason_code: "approval_mismatch", approval: { status: "cancelled" } });
@@ -342,7 +342,7 @@ describe("at use everything is checked again, and what is denied uses nothing:",
     const agent = await demo.agent("riskier");
     const rita = await demo.approver("rita", "release-managers");
     const sam = await demo.approver("sam", SECURITY);
-    // Asked for on a maintainer's word, and used on a customer's.
+    // A maintainer's text caused the request, and a customer's text caused the use.
     const body = mainMergeCall(agent, { context: { source_trust: "trusted_internal_signed" } });
     const id = await ask(gateward, agent, body);
     await decided(rita, "approve", id);
@@ -385,7 +385,7 @@ describe("an approval's time", () => {
     const ids = [await ask(gateward, agent, mergeCall(agent)), await approved(office)];
     await tenant.flushed();
     for (const id of ids) {
-      // The lane's clock alone ends it: nothing wrote it down yet.
+      // Only the lane's clock has ended it. Nothing was written yet.
       await tenant.endsAt(id, Date.now());
       expect(await approvalOf(sam, id)).toMatchObject({ status: "expired" });
       expect((await sam.get(`/v1/approvals/${id}`)).headers.get("retry-after")).toBeNull();
@@ -405,7 +405,7 @@ describe("an approval's time", () => {
     const left = await approved(office);
     await tenant.flushed();
     for (const id of ids) await tenant.endsAt(id, Date.now() + 3_000);
-    // Something else to flush, after which the lane looks when the next one ends.
+    // Another row to flush. After the flush, the lane looks when the next approval ends.
     await ask(gateward, other, mergeCall(other));
     await tenant.flushed();
     if (evicted) await tenant.evict();
@@ -442,7 +442,7 @@ describe("open approvals of one agent", () => {
       expect(await next()).toMatchObject(refused);
     }
     expect(await gateward.decide(other.token, mergeCall(other))).toMatchObject({ decision: "require_approval" });
-    // What needs no approval passes, and so does what has one.
+    // Calls that need no approval pass, and so do calls that have one.
     expect((await gateward.decide(agent.token, mergeCall(agent, { context: { source_trust: "trusted_internal_signed" } }))).decision).toBe("allow");
     const [one = "", two = "", three = "", four = "", five = ""] = ids;
     await decided(sam, "approve", one);
@@ -458,7 +458,7 @@ describe("open approvals of one agent", () => {
       ["expire", async () => {
         await tenant.flushed();
         await tenant.endsAt(five, Date.now());
-        // Any flush does.
+        // Any flush has this effect.
         await gateward.decide(other.token, mergeCall(other));
         await eventually("it is written down", async () => (await approvalOf(sam, five)).closed_at !== null);
       }],
@@ -555,7 +555,7 @@ describe("a waiting call's arguments", () => {
 });
 
 describe("what is written down", () => {
-  /** One approval through every step that there is: its id, and what was audited, oldest first. */
+  /** An approval with every possible step. Returns its id and its audit events, oldest first. */
   async function play(office: Office, sue: Api): Promise<{ id: string; kind: string; source: string; status: string }[]> {
     const { tenant, agent, sam } = office;
     const body = mergeCall(agent);
@@ -659,10 +659,10 @@ describe("what is written down", () => {
     expect(listed.map(({ status }) => status)).toEqual(["approved", "pending", "expired", "cancelled", "rejected", "used"]);
     for (const one of listed) {
       const held = await approvalOf(sam, one.approval_id);
-      // This one's end was moved in the lane; D1 took it over with the expiry.
+      // The end of this approval was changed in the lane. D1 got it with the expiry.
       expect(one).toEqual({ ...held, input: null });
     }
-    // Closed long ago, an approval is D1's alone.
+    // If an approval was closed long ago, only D1 still has it.
     const [used = ""] = ids;
     await gateward.laneRows(`${tenant.name}/0`, "DELETE FROM approvals WHERE approval_id = ?1", used);
     expect(await approvalOf(sam, used)).toEqual(listed.at(-1));

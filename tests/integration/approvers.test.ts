@@ -7,7 +7,7 @@ import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES } from "../support/registry.ts";
 
-/** Two of this group must approve a large refund in the tenant `demo`. */
+/** Two members of this group must approve a large refund in the tenant `demo`. */
 const FINANCE = "finance";
 const MEMBERS = `/v1/groups/${FINANCE}/members/administrators`;
 
@@ -17,7 +17,7 @@ let agent: TestAgent;
 /** Members of the group, which is protected; each may do everything in the tenant. */
 let ann: Api;
 let ben: Api;
-/** Of `ben`. */
+/** The token of `ben`. */
 let bensKey: string;
 
 beforeAll(async () => {
@@ -58,7 +58,7 @@ test("one person cannot approve twice under two names", async () => {
   const own = waitsFor(await ann.post("/v1/credentials", credentialOf("ann")));
   expect(await approvalOf(ann, own)).toMatchObject({ approver_groups: [{ group: FINANCE, quorum: 2 }] });
 
-  // Another name is not a member, and does not become one.
+  // An administrator with another name is not a member, and does not become one.
   await ann.create("/v1/administrators", { administrator: "puppet" });
   const puppet = new Api(gateward, (await ann.create<NewCredential>("/v1/credentials", credentialOf("puppet"))).token);
   expectCode(await decide(puppet, "approve", id), 403, "forbidden");
@@ -66,15 +66,15 @@ test("one person cannot approve twice under two names", async () => {
   expectCode(await decide(puppet, "approve", joins), 403, "forbidden");
   expect(await decided(ann, "approve", joins)).toMatchObject({ status: "pending" });
   expectCode(await ann.put(`${MEMBERS}/puppet`, approved(joins)), 409, "state_conflict");
-  // Nor when it asks itself, and she approves.
+  // This also fails if that administrator asks, and she approves.
   const asks = waitsFor(await puppet.put(`${MEMBERS}/puppet`));
   expect(await decided(ann, "approve", asks)).toMatchObject({ status: "pending" });
 
-  // Nobody's vote is taken over.
+  // Nobody can take over another person's vote.
   expectCode(await ann.post(`/v1/credentials/${bensKey}/rotate`, {}), 403, "forbidden");
   waitsFor(await ann.post("/v1/credentials", credentialOf("ben")));
 
-  // The protection is not lifted, and the group does not get smaller.
+  // Nobody can lift the protection alone, or make the group smaller.
   waitsFor(await ann.post(`/v1/groups/${FINANCE}/unprotect`));
   waitsFor(await ann.delete(`/v1/groups/${FINANCE}`));
   waitsFor(await ann.delete(`${MEMBERS}/ben`));

@@ -14,12 +14,12 @@ afterAll(() => gateward?.close());
 
 test("it keeps every write: what, when, and which administrator", async () => {
   const { api } = await gateward.tenant();
-  // What a lane did about a change has an event of its own.
+  // The part of a change that a lane carries out has its own event.
   const events = async () =>
     (await api.all<AuditEvent>("/v1/audit-events")).filter(({ event_id }) => event_id.startsWith("registry."));
   let key = "";
   let banned = "";
-  // [method, path, body, what the event's kind speaks of]
+  // [method, path, body, the kind of the event]
   const writes: [string, () => string, object | undefined, string][] = [
     ["POST", () => "/v1/agents", { agent: "a0", environment: "production" }, "agent"],
     ["PATCH", () => "/v1/agents/a0", { risk_tier: "medium" }, "agent"],

@@ -11,7 +11,7 @@ const sources = (extension: string): [string, string][] =>
     .sort()
     .map((file) => [relative(ROOT, join(ROOT, file)), readFileSync(join(ROOT, file), "utf8").replace(/\/\/.*$/gm, "")]);
 
-/** Each match with the file that it stands in, and how often. */
+/** Each match with its file, and how often it occurs. */
 function found(extension: string, pattern: RegExp): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const [file, text] of sources(extension)) {
@@ -23,7 +23,7 @@ function found(extension: string, pattern: RegExp): Record<string, number> {
   return counts;
 }
 
-/** What JavaScript offers to Rust that is awaited. Each takes how long it may take. */
+/** The functions of JavaScript that Rust awaits. Each has a parameter with its time limit. */
 const PROMISES: [file: string, name: string, limit: string][] = [
   ["io.rs", "body", "limit_ms"],
   ["io.rs", "read", "limit_ms"],
@@ -58,7 +58,7 @@ describe("what is awaited outside", () => {
       "lane/client.rs: JsFuture::from(": 3,
       "lane/object/publish.rs: JsFuture::from(": 1,
       "lane/object/webhook.rs: JsFuture::from(": 1,
-      // One is the request's own context, which is settled when it is dropped.
+      // One is the request's own context, which settles when it is dropped.
       "upstream/relay.rs: JsFuture::from(": 3,
     });
   });

@@ -25,7 +25,7 @@ describe("bans", () => {
   interface Way {
     kind: Ban["kind"];
     subject: string;
-    /** What makes a call the banned one's, and another's. */
+    /** The members that make a call match the ban, and those that make it not match. */
     banned: Changes;
     other: Changes;
     from?: [banned: string, other: string];
@@ -103,7 +103,7 @@ describe("bans", () => {
 });
 
 describe("limits", () => {
-  /** The policy of the agent's bucket, as its next answer tells. */
+  /** The policy of the agent's bucket, from the headers of the next answer. */
   async function bucket(token: string, id: string): Promise<string | null> {
     const { status, headers } = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall({ agent: { id } }));
     expect(status).toBe(200);

@@ -39,10 +39,10 @@ interface Run {
   stderr: string;
 }
 
-/** An environment of nothing but what is given. */
+/** An environment with only the given variables. */
 const environment = (variables: Record<string, string>) => ({ PATH: process.env.PATH ?? "", GATEWARD_URL: relay.url.href, ...variables });
 
-/** Runs it to its end, as a user without a token unless `variables` have one. */
+/** Runs it to its end. The user has no token unless `variables` has one. */
 function bare(args: string[], variables: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve) => {
     execFile(BINARY, args, { env: environment(variables) }, (error, stdout, stderr) =>
@@ -269,7 +269,7 @@ describe("many tools", () => {
     expect(await apply("review.json", printed)).toMatchObject({ code: 0, stderr: "", tools: Array(3).fill({ result: "skipped" }) });
     expect(await approved(server)).toEqual([]);
 
-    // One changes after the review.
+    // One tool changes after the review.
     await relist(server, listPages, fetch, changed(write));
     for (const tool of review.tools) tool.verdict = "approve";
     for (const tool of review.tools.filter(({ tool }) => tool === "list_pages")) Object.assign(tool, { mutates: false, risk: "low" });
@@ -514,7 +514,7 @@ describe("decisions", () => {
       const rows: DecisionRecord[] = [];
       createInterface({ input: follower.stdout }).on("line", (line) => rows.push(JSON.parse(line) as DecisionRecord));
       const ids = new Set([before.decision_id]);
-      // It follows from when it has looked first, which nothing tells.
+      // It starts at its first poll, and the test cannot see when this is.
       await eventually("decisions are printed", async () => {
         ids.add((await decide()).decision_id);
         return rows.length >= 3;
@@ -649,7 +649,7 @@ test("the usage line of a mistake shows no optional option as required", async (
 describe("approvals", () => {
   const AGENT = "cleaner";
   let token: string;
-  /** A deletion that a customer's text asks for: the base policies have it wait for `security`. */
+  /** A deletion that a customer's text caused. By the base policies, it waits for `security`. */
   const deletion = (parameters: Record<string, unknown>, changes: Changes = {}) =>
     readCall({
       agent: { id: AGENT },
@@ -664,7 +664,7 @@ describe("approvals", () => {
     expect(decision).toBe("require_approval");
     return approval?.approval_id ?? "";
   };
-  /** What becomes of the deletion when it is repeated with the approval. */
+  /** The result of the deletion when it is repeated with the approval. */
   const used = async (approval_id: string, parameters: Record<string, unknown>) =>
     (await gateward.decide(token, deletion(parameters, { approval_id }))).reason_code;
   const show = (id: string) => json<Approval>("approvals", "show", id);

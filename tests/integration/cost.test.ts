@@ -18,7 +18,7 @@ interface Cost {
   rows: number;
 }
 
-/** What has been spent up to and including the decision on `body`. */
+/** The cost so far, including the decision on `body`. */
 async function spent(token: string, body: AuthorizeRequest): Promise<Cost> {
   const { status, headers } = await gateward.post(token, "/v1/authorize", body);
   expect(status).toBe(200);
@@ -30,8 +30,8 @@ const cases: [string, (at: number) => AuthorizeRequest, Cost][] = [
   ["an allowed read", () => readCall(), { hops: 1, statements: 0, rows: 1 }],
   ["an allowed write", () => writeCall(), { hops: 1, statements: 0, rows: 1 }],
   ["a denial", () => writeCall({ context: { source_trust: "unknown" } }), { hops: 1, statements: 0, rows: 1 }],
-  // The decision; the approval, and its place among those whose time ends; the webhook's message, and its
-  // place among those that are due.
+  // The decision; the approval and its entry in the index of expiries; the webhook's message and its entry in the
+  // index of due messages.
   ["a pending approval", () => writeCall({ context: { source_trust: "semi_trusted_customer" } }), { hops: 1, statements: 0, rows: 5 }],
   ["a call with a request id", (at) => readCall({ request_id: `r${at}` }), { hops: 1, statements: 0, rows: 2 }],
   ["a replay", () => readCall({ request_id: "same" }), { hops: 1, statements: 0, rows: 0 }],
@@ -69,7 +69,7 @@ test("warm, a call that is forwarded costs one hop before its server is asked, a
     const call = async () => answerIn(await post(endpoint(gateward, "recorder"), token, "tools/call", { name: "record", arguments: {} }));
     await call();
     for (const _ of [1, 2, 3]) {
-      // The outcome of the call before is on its way still.
+      // The outcome of the previous call may still be on its way.
       await new Promise((resolve) => setTimeout(resolve, 200));
       const before = await hops();
       expect((await call()).result).toMatchObject({ content: [] });

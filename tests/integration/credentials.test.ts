@@ -130,8 +130,8 @@ describe("what a credential is narrowed to", () => {
     expect(await passes(gateward, token, call("get_issue"))).toBe(false);
   });
 
-  // [networks, connecting address, whether it passes]. Locally the header stands for the address,
-  // as a caller sends it; at Cloudflare's edge it is Cloudflare's word.
+  // [networks, connecting address, whether it passes]. Locally, the caller itself sends the header
+  // with the address. At Cloudflare's edge, Cloudflare sets it.
   const networks: [string[], string, boolean][] = [
     [["203.0.113.0/24"], "203.0.113.7", true],
     [["203.0.113.0/24"], "203.0.114.7", false],
@@ -160,7 +160,7 @@ describe("what a credential is narrowed to", () => {
     expect(await passes(gateward, token, body, { headers })).toBe(false);
   });
 
-  // Attack: where no platform sets the header, a caller writes the address that it wants to have.
+  // Attack: if no platform sets the header, a caller can write any address into it.
   test.each([
     ["none", "", false, false],
     ["another one", "x-real-ip", false, true],
@@ -173,7 +173,7 @@ describe("what a credential is narrowed to", () => {
       const { token } = await tenant.api.credential("coder", { allowed_networks: ["203.0.113.0/24"] });
       expect(await passes(elsewhere, token, body, claims("cf-connecting-ip"))).toBe(ofCloudflare);
       expect(await passes(elsewhere, token, body, claims("x-real-ip"))).toBe(ofOther);
-      // A call without an address meets every network's ban.
+      // If a call has no address, the bans of all networks apply to it.
       const anywhere = await tenant.api.credential("coder");
       expect(await passes(elsewhere, anywhere.token, body, claims("cf-connecting-ip"))).toBe(true);
       await tenant.api.create("/v1/bans", { kind: "source_address", subject: "198.51.100.0/24" });

@@ -18,7 +18,7 @@ import { sign } from "../support/tokens.ts";
 
 /**
  * Counts are written when they reach a power of two, and when their window of 60 s has closed. The
- * tests cause powers of two, so that they wait only when they meet a window's edge.
+ * tests cause a power of two, so they have to wait only if a window ends meanwhile.
  */
 const AGGREGATION_LIMIT_MS = 90_000;
 const AGGREGATION_TEST_MS = 120_000;
@@ -255,7 +255,8 @@ describe("the registry's word", () => {
 describe("source trust", () => {
   const levels: SourceTrust[] = ["trusted_internal_signed", "trusted_internal_unsigned", "semi_trusted_customer",
     "untrusted_external", "malicious_suspected", "unknown"];
-  // Nothing here is signed (tests/integration/signing.test.ts), so nobody can claim that it is.
+  // Nothing here is signed, so no call can claim that it is. Signed calls are in
+  // tests/integration/signing.test.ts.
   test("a claim never counts for more than the credential's max_source_trust", async () => {
     const tenant = await gateward.tenant();
     for (const most of levels) {
@@ -296,7 +297,7 @@ describe("stopped agents", () => {
     const denied = await gateward.decide(token, body);
     expect(denied).toMatchObject({ decision: "deny", reason_code: `agent_${status}` });
     expect(await receiptOf(tenant, denied)).toMatchObject({ decision: "deny", reason_code: `agent_${status}` });
-    // Flushed by now or not, the denial has not taken the first answer's place.
+    // Whether it was flushed or not, the denial has not replaced the first answer.
     await tenant.flushed();
     await tenant.change({ agents: [{ agent: "coder", status: "active", groups: ["engineering"] }] });
     expect(await gateward.decide(token, body)).toEqual(first);
@@ -430,7 +431,7 @@ describe("dry runs", () => {
       dry_run: true,
       receipt: null,
     });
-    // Neither the request id, nor the nonce, nor the quota is spent.
+    // The request id, the nonce and the quota are not used up.
     const real = await gateward.decide(token, readCall({ request_id: "r1", nonce: "n1", timestamp: new Date().toISOString() }));
     expect(real).toMatchObject({ decision: "allow", dry_run: false, receipt: { seq: 1 } });
     await tenant.flushed();
@@ -619,12 +620,12 @@ describe("failed authentications", () => {
       await gateward.request("/healthz");
       return (await sum()).count - before.count === failures;
     }, AGGREGATION_LIMIT_MS);
-    // One window, or two when the test meets its edge.
+    // One window, or two if a window ends during the test.
     expect((await sum()).rows - before.rows).toBeLessThanOrEqual(2);
   });
 });
 
-/** The tenant's audit has `count` such events in one row, or in two that meet at a window's edge. */
+/** The tenant's audit has `count` such events in one row, or in the rows of two successive windows. */
 async function expectAggregated(tenant: Tenant, kind: string, source: string | null, count: number): Promise<void> {
   const events = async () =>
     (await tenant.records<{ kind: string; source: string; count: number }>("audit_events")).filter((event) => event.kind === kind);

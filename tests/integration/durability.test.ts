@@ -4,7 +4,7 @@ import type { AuthorizeRequest, AuthorizeResponse, DecisionPage, DecisionRecord,
 import { canaryCall, eventually, Gateward, INSPECTABLE, NEVER_MS, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
 
-/** Longer than several flush intervals of the workers below: what they would do, they have done. */
+/** Longer than several flush intervals of the workers below, so that they have done everything they would do. */
 const SEVERAL_FLUSHES_MS = 500;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -97,7 +97,7 @@ describe("while rows are flushed", () => {
   });
   afterAll(() => gateward?.close());
 
-  // A quarantine is not among them: its agent is denied before a stored answer.
+  // A quarantine is not among them: its agent is denied before stored answers are looked up.
   const outcomes: [string, AuthorizeRequest][] = [
     ["allow", readCall({ request_id: "r1" })],
     ["deny", writeCall({ request_id: "r1", context: { source_trust: "unknown" } })],
@@ -140,7 +140,7 @@ describe("while rows are flushed", () => {
     const name = `${tenant.name}/0`;
     await gateward.decide(token, readCall());
     await tenant.flushed();
-    // Held back by a D1 that refuses, so that the journal can be copied before it is pruned.
+    // D1 refuses the flush, so that the journal can be copied before it is pruned.
     await gateward.execute("ALTER TABLE receipts RENAME TO receipts_away");
     const answers = [await gateward.decide(token, canaryCall()), await gateward.decide(token, readCall())];
     await gateward.laneRows(name, "CREATE TABLE journal_before AS SELECT * FROM journal");
@@ -150,7 +150,7 @@ describe("while rows are flushed", () => {
     await gateward.laneRows(name, "INSERT INTO journal SELECT * FROM journal_before");
     await gateward.laneRows(name, "DROP TABLE journal_before");
     await tenant.evict();
-    // Repeats of a status denial write nothing: another agent's call wakes the flush.
+    // Repeats of a status denial write nothing, so another agent's call causes the flush.
     const other = await tenant.agent("other");
     const last = await gateward.decide(other.token, readCall({ agent: { id: "other" } }));
     await tenant.flushed();
@@ -222,7 +222,7 @@ describe("while D1 fails", () => {
       ["read after an eviction", 503, "journal_full"],
     ]);
     expect(answers).toHaveLength(HARD_ROWS);
-    // What was decided can still be asked for: that writes nothing.
+    // Decisions can still be read, because this writes nothing.
     expect(await gateward.decide(token, writeCall({ request_id: "w0" }))).toEqual(answers[0]);
     expect((await gateward.decide(token, writeCall({ dry_run: true }))).decision).toBe("allow");
 

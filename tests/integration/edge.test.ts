@@ -300,9 +300,9 @@ describe("sizes", () => {
     expectProblem(reply, 413, "body_too_large");
   });
 
-  // What is exactly at a bound must be decided, in the stack that Wasm has, and one more must not.
-  // list_issues is described with typed arguments, so these go to tools that only the registry
-  // knows. The numbers are those of worker/core/src/bounds.rs.
+  // A call exactly at a bound must be decided, within the stack of Wasm. A call with one more must
+  // be refused. list_issues is described with typed arguments, so these go to tools that only the
+  // registry knows. The numbers are those of worker/core/src/bounds.rs.
   const LONGEST_TOOL = "t".repeat(128);
   const call = (value: unknown, changes: Changes = {}) =>
     readCall({ ...changes, tool_call: { action: LONGEST_TOOL, parameters: { value }, ...changes.tool_call } });

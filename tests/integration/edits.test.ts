@@ -147,7 +147,7 @@ describe("editing at once", () => {
     expect(after?.epoch).toBe((before?.epoch ?? 0) + replies.length);
     const last = await api.read<Agent>(path);
     expect(last.revision).toBe(Math.max(...revisions));
-    // Nobody's change took back another's.
+    // No change undid another change.
     expect(last).toMatchObject({ environment: "staging", risk_tier: "high", frozen: true });
   });
 });

@@ -41,8 +41,8 @@ afterAll(async () => {
 });
 
 /**
- * A tenant with changes of its registry and 30 receipts in each of two lanes. Its head log has two checkpoints of each. At
- * the end, the clock is so much behind.
+ * A tenant with changes of its registry and 30 receipts in each of two lanes. Its head log has two checkpoints of
+ * each. At the end, the clock is this far behind.
  */
 async function played(behindMs = 0): Promise<Tenant> {
   const tenant = await gateward.tenant({ lanes: 2 });
@@ -76,7 +76,7 @@ async function cosigned(tenant: Tenant): Promise<void> {
   });
 }
 
-/** Decides in lane 0, and waits until the lane has published a checkpoint of so many receipts. */
+/** Decides in lane 0, and waits until the lane has published a checkpoint of this many receipts. */
 async function decidedIn(tenant: Tenant, { token, name }: { token: string; name: string }, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += 1) await gateward.decide(token, readCall({ agent: { id: name } }));
   await eventually("the lane published its last receipts", async () => {
@@ -178,7 +178,7 @@ describe("an export that was stopped", () => {
     const STOPS = 16;
     // In the lane, the stopped export has receipts that the head log does not cover yet.
     const [inHead, before, after] = [30, 33, 36];
-    // Alarms that a clock ahead sets are late. So the clock is behind, until the lane is to tell the head log again.
+    // If the clock is ahead, alarms are late. So the clock is behind, until the lane must tell the head log again.
     const grown = await played(TELL_HEAD_MS);
     const agent = await grown.agent("three", { lane: 0 });
     await decidedIn(grown, agent, inHead, before);
@@ -188,7 +188,7 @@ describe("an export that was stopped", () => {
     await eventually("the head log has the lane", async () => (await sizesIn(grown, 0)).some((size) => size > inHead));
     await cosigned(grown);
     const begin = whole.indexOf("\n") + 1;
-    // Without the last line: an export that has it is whole.
+    // Without the last line, because an export with the last line is complete.
     const end = whole.lastIndexOf("\n", whole.length - 2);
     for (let at = 0; at < STOPS; at += 1) {
       const length = begin + Math.floor(((end - begin) * at) / (STOPS - 1));
@@ -247,7 +247,7 @@ describe("an export of a database that somebody changed does not verify", () => 
     await db.batch(statements);
   }
 
-  /** How the first fault must begin, or what the export itself must say. */
+  /** The beginning of the first fault, or of the error of the export itself. */
   type Expected = { finds: () => string } | { refuses: string };
 
   test.each<[string, () => Promise<unknown>, Expected]>([
@@ -275,7 +275,7 @@ describe("an export of a database that somebody changed does not verify", () => 
       { refuses: "lane-1` is not found" },
     ],
   ])("%s", async (_, tamper, expected) => {
-    // Nothing is decided meanwhile, so the lanes do not look.
+    // Nothing is decided meanwhile, so the lanes do not notice.
     await tamper();
     try {
       const file = exports.file();

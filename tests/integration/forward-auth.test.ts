@@ -48,9 +48,9 @@ afterAll(async () => {
   await api?.close();
 });
 
-/** The headers in which nginx, as it is documented, tells a request. */
+/** The headers with which nginx describes a request, in the documented configuration. */
 const nginx = (method: string, uri: string) => ({ "x-original-method": method, "x-original-uri": uri });
-/** The same of Traefik and Caddy. */
+/** The same for Traefik and Caddy. */
 const traefik = (method: string, uri: string) => ({ "x-forwarded-method": method, "x-forwarded-uri": uri });
 
 /** A gateway's question about a request of the agent's. */
@@ -258,7 +258,7 @@ describe("nginx", () => {
       "x-gateward-tenant": "demo",
       "x-gateward-agent": "coder",
       "x-gateward-decision-id": reply.headers["x-gateward-decision-id"],
-      // It tells the API nothing that was not decided.
+      // It passes nothing to the API that was not decided.
       "x-forwarded-uri": "/customers/c2",
       "x-original-method": "DELETE",
     });

@@ -44,7 +44,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** What a program prints that gets `input` as JSON. */
+/** The output of a program that gets `input` as JSON. */
 async function run(program: string, parameters: string[], name: string, environment: Record<string, string> = {}): Promise<unknown> {
   const input = {
     url: gateward.url.origin,
@@ -58,7 +58,7 @@ async function run(program: string, parameters: string[], name: string, environm
   return JSON.parse(await text(child.stdout));
 }
 
-/** The same from what the API answers without a generated client. */
+/** The same, from answers of the API without a generated client. */
 async function expected(name: string): Promise<object> {
   const receipts = (await gateward.receipts(tenant.admin)).map(({ receipt_id, body }) => ({ receipt_id, body }));
   const said = receipts.map(({ body }) => {

@@ -20,7 +20,7 @@ let agent: TestAgent;
 
 beforeAll(async () => {
   upstream = await Upstream.start();
-  // Its overlay has a policy that redacts.
+  // The tenant's overlay has a policy that redacts.
   const name = "demo";
   gateward = await Gateward.start({
     entry: INSPECTABLE,
@@ -47,7 +47,7 @@ beforeEach(() => {
 
 async function change(rows: Parameters<Tenant["register"]>[0]): Promise<void> {
   await tenant.register(rows);
-  // A lane that does not run remembers nothing.
+  // A lane that does not run has nothing in memory.
   await tenant.evict().catch(() => undefined);
 }
 
@@ -198,14 +198,14 @@ describe("what is allowed", () => {
       bytes: 12,
       agent: "coder",
       server: "api",
-      // Of `<p>moved</p>`, by sha256sum.
+      // The hash of `<p>moved</p>`, by sha256sum.
       result_sha256: "94c4781e30b7ac1d375ee52e7a03d04ff548444bed5d4cbea90316a2b7da0a2f",
     });
     const receipts = await gateward.receipts(tenant.admin);
     const hash = receipts.find(({ seq }) => seq === decision?.seq)?.receipt_hash;
     expect(outcome?.decision_hash).toBe(hash);
 
-    // Reading the decision tells of it, flushed or not.
+    // The decision shows it, whether it was flushed or not.
     const id = response.headers.get("x-gateward-decision-id");
     for (const flushed of [false, true]) {
       if (flushed) await tenant.flushed();

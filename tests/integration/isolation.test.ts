@@ -9,7 +9,7 @@ import { Key, revocationList } from "../support/warrants.ts";
 let gateward: Gateward;
 /** Whose credentials are used. */
 let intruder: { tenant: Tenant; ids: Ids; tokens: Record<"administrator" | "agent", string> };
-/** Whose things are asked for. */
+/** Whose records are requested. */
 let owner: { tenant: Tenant; ids: Ids; token: string; mark: string };
 let before: unknown;
 
@@ -18,14 +18,14 @@ beforeAll(async () => {
   const [one, other] = [await gateward.tenant(), await gateward.tenant()];
   const mine = await populate(gateward, one, 1);
   intruder = { tenant: one, ids: mine.ids, tokens: { administrator: one.admin, agent: mine.token } };
-  // So many decisions that the newest receipt's number is none of the intruder's own.
+  // Enough decisions that the intruder has no receipt with the newest receipt's number.
   owner = { tenant: other, ...(await populate(gateward, other, 5)) };
   for (const tenant of [one, other]) await tenant.flushed();
   before = await owned();
 });
 afterAll(() => gateward?.close());
 
-/** All that the owner has: rows in D1, and the chain as it is read. */
+/** Everything that the owner has: rows in D1, and the chain as the API returns it. */
 async function owned(): Promise<unknown> {
   return { rows: await owner.tenant.snapshot(), receipts: await gateward.receipts(owner.tenant.admin) };
 }
@@ -69,7 +69,7 @@ const nothing: Ids = {
 };
 
 describe("the intruder's own things take none of the owner's", () => {
-  // [what, the route, with which of the owner's ids in its path]
+  // [name, the route, which of the owner's ids are in its path]
   const mixed: [string, string, string, (keyof Ids)[]][] = [
     ["a member of its group", "PUT", "/v1/groups/{group}/members/{kind}/{member}", ["member"]],
     ["a tool of its server", "GET", "/v1/servers/{server}/tools/{tool}", ["tool"]],
@@ -103,14 +103,14 @@ describe.each(["administrator", "agent"] as const)("with the credential of anoth
   test.each(tried.filter(({ path }) => path.includes("{")))("$method $path finds nothing, and writes nothing", async (route) => {
     const { status, text } = await ask(route, intruder.tokens[who], owner.ids);
     expect(status).toBeOneOf([403, 404]);
-    // Whatever it says, it says of a thing that is not there.
+    // Whatever the answer is, it is the same as for something that does not exist.
     const { status: ofNothing } = await ask(route, intruder.tokens[who], { ...nothing, kind: "agents" });
     expect(status).toBe(ofNothing);
     expect(text).not.toContain(owner.tenant.name);
     expect(await owned()).toEqual(before);
   });
 
-  // Reads first: what is written afterwards has the other's names in it.
+  // Reads come first, because later writes store the other tenant's names.
   const without = tried.filter(({ path }) => !path.includes("{"));
   const reads = without.filter(({ method }) => method === "GET");
   test.each([...reads, ...without.filter((route) => !reads.includes(route))])("$method $path acts on its own tenant, even with the other's names", async (route) => {

@@ -1,4 +1,5 @@
-// What was used of limits, after the drill of docs/operations.md, "Restoring D1": lanes and counters have it, and D1 has not.
+// The use of limits survives the drill of docs/operations.md, "Restoring D1": lanes and counters store it, and D1 does
+// not.
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

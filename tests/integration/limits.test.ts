@@ -20,7 +20,7 @@ beforeEach(() => {
   upstream.answer = json({ ok: true });
 });
 
-/** A tenant with an HTTP API that refunds what its path says. */
+/** A tenant with an HTTP API that refunds the amount in its path. */
 async function bank(): Promise<Tenant> {
   const tenant = await gateward.tenant();
   await tenant.register({
@@ -219,7 +219,7 @@ describe("a forwarded call", () => {
       if (!fails) paid += 1;
       await (fails ? failing(409) : json({ ok: true }))(exchange, response);
     };
-    // Those that are denied while others hold the rest try again, as an agent does.
+    // Calls that are denied while others hold the rest are repeated, as an agent would do.
     for (let round = 0; round < 12 && paid < 10; round += 1) {
       await Promise.all(Array.from({ length: 20 }, async () => (await refund(agent, 100)).text()));
       await tenant.evict();

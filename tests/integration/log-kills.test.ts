@@ -31,7 +31,7 @@ const exports = new Exports();
 let runtime: Runtime;
 
 let draws = 0;
-/** The next number below this one, of a sequence that is the same in each run. */
+/** A pseudorandom number below this one. The sequence is the same in each run. */
 const drawn = (below: number) => createHash("sha256").update(`${SEED} ${(draws += 1)}`).digest().readUInt32BE() % below;
 const oneOf = <T>(...values: [T, ...T[]]) => values[drawn(values.length)] ?? values[0];
 
@@ -93,7 +93,7 @@ test("an export of it verifies, and has every decision that was acknowledged", a
     for (const { id } of agents) await api().change("POST", `/v1/agents/${id}/restore`);
   }
 
-  // Every lane has something to flush, and so to publish.
+  // Every lane has rows to flush, and so a checkpoint to publish.
   const published = async (lane: number) => {
     const { results } = await runtime.db.prepare("SELECT note FROM log_checkpoints WHERE lane = ?1").bind(lane).all<{ note: string }>();
     const [row] = results;

@@ -15,7 +15,7 @@ const HEAD_LANE = 65535;
 const [BUSY, QUIET] = [0, 1];
 /** More than how often a lane tells the head log of its checkpoint. */
 const TELL_HEAD_MS = 40_000;
-/** In each phase. */
+/** Calls in each phase. */
 const CALLS = 5;
 const OLD_SEED = Buffer.alloc(32, 8);
 const OLD = { ...LOG_SECRETS, LOG_KEY: OLD_SEED.toString("hex") };
@@ -27,7 +27,7 @@ const exports = new Exports();
 let witness: Witness;
 let gateward: Gateward;
 
-/** Starts it with these keys, and with a clock that is so much behind. */
+/** Starts it with these keys, and with a clock that is this far behind. */
 const start = (secrets: Record<string, string>, behindMs: number, migrate = false) =>
   Gateward.start({
     entry: INSPECTABLE,
@@ -125,7 +125,8 @@ test("while the key is rotated each note has both signatures, and an export is v
   await play(tenant, [busy], TELL_HEAD_MS);
   expect(await stated()).toEqual([newKey(QUIET)]);
   expect(await Promise.all([BUSY, QUIET, HEAD_LANE].map(signedBy))).toEqual([["new"], ["old"], ["new"]]);
-  // Its receipts are as they were, and its checkpoint says nothing by the keys that the worker has.
+  // Its receipts have not changed, but the keys that the worker now has do not verify its
+  // checkpoint.
   expect(await verify(BUSY)).toMatchObject({ verified: true, anchored: "checkpoint" });
   expect(await verify(QUIET)).toMatchObject({ verified: true, complete: true, anchored: "head" });
   expect(await verify(QUIET, { from: 1, to: CALLS - 1 })).toMatchObject({ verified: true, complete: true, anchored: "nothing" });

@@ -13,7 +13,7 @@ import { type Misbehaviour, Witness } from "../support/witness.ts";
 const ORIGIN = "gateward.example/v1/log/acme.head";
 const WITNESS = "witness.example/w1";
 
-// A tree by its definition, and no faster.
+// A tree by its definition, without optimisation.
 
 /** MTH of RFC 9162, section 2.1.1. */
 function mth(leaves: Buffer[]): Buffer {

@@ -1,5 +1,5 @@
-// Decisions that wait for their checkpoint, with `Prefer: wait=…`. The decision is the same in any case: only the answer has
-// more.
+// Decisions that wait for their checkpoint, with `Prefer: wait=…`. The decision does not change. The answer only has
+// more members.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeRequest, AuthorizeResponse } from "../support/api/types.gen.ts";
 import type { Reply } from "../support/client.ts";

@@ -1,5 +1,5 @@
-// Two witnesses of the head log, of which one misbehaves. The cosignatures of the other one are stored and served, nothing
-// stops, and the one that failed is asked again, also if the log does not grow.
+// Two witnesses of the head log, of which one misbehaves. The cosignatures of the other one are stored and served, and
+// nothing stops. The failed one is asked again, even if the log does not grow.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LOG_SECRETS, logSigner } from "../support/exports.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant } from "../support/gateward.ts";
@@ -8,7 +8,7 @@ import { Note, VerifierKey } from "../support/tlog.ts";
 import { type Misbehaviour, Witness } from "../support/witness.ts";
 
 const HEAD_LANE = 65535;
-/** Longer than Gateward waits for a witness. */
+/** Longer than Gateward's time limit for a witness. */
 const TOO_SLOW_MS = 6_000;
 /** More than the pause before a witness that failed is asked again. */
 const HOUR_MS = 3_600_000;

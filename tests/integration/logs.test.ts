@@ -1,5 +1,5 @@
-// The transparency logs: what a client that is written against the C2SP texts reads and verifies, what a lane does when
-// D1 is not what it was, and what an independent witness cosigns.
+// The transparency logs: what a client that is written against the C2SP texts reads and verifies, what a lane does if
+// D1 was changed, and what an independent witness cosigns.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeResponse, Problem, Verification } from "../support/api/types.gen.ts";
@@ -51,7 +51,7 @@ async function textOf(path: string, token?: string): Promise<{ status: number; t
   return { status: response.status, text: await response.text() };
 }
 
-/** Decides so many calls, at once by the tens. */
+/** Decides this many calls, ten at a time. */
 async function decide(token: string, count: number): Promise<void> {
   for (let at = 0; at < count; at += 10) {
     const some = Array.from({ length: Math.min(10, count - at) }, () => gateward.decide(token, readCall()));
@@ -164,7 +164,7 @@ describe("a verification", () => {
     await sizeIs(tenant, `${tenant.name}.lane-0`, 6);
     const verify = async (to: number) => (await gateward.post<Verification>(tenant.admin, "/v1/receipts/verify", { lane: 0, from: 1, to })).body;
     expect(await verify(4)).toMatchObject({ verified: true, anchored: "checkpoint" });
-    // As if only a key that is gone had signed it.
+    // As if only a key that was removed had signed it.
     const [stored] = await checkpoint(tenant);
     const { text } = new Note(stored?.note ?? "");
     const stale = `${text}\n${new Signer(origin(`${tenant.name}.lane-0`), ED25519, Buffer.alloc(32, 6)).sign(text)}`;
@@ -198,7 +198,7 @@ describe("a lane", () => {
     await sizeIs(tenant, log, 5);
     const [stored] = await checkpoint(tenant);
     const { size } = parseTreeHead(new Note(stored?.note ?? "").text);
-    // Signed with the right key, but not of what the lane decided.
+    // It is signed with the right key, but not for what the lane decided.
     const text = `${origin(log)}\n${size}\n${Buffer.alloc(32, 1).toString("base64")}\n`;
     const forged = `${text}\n${new Signer(origin(log), ED25519, SEED).sign(text)}`;
     await gateward.rows("UPDATE log_checkpoints SET note = ?2 WHERE tenant = ?1 AND lane = 0", tenant.name, forged);
@@ -317,7 +317,7 @@ describe("the head log", () => {
     const events = async () => (await bodies(tenant, HEAD_LANE)).map(({ body }) => (JSON.parse(body) as { event_id?: string }).event_id);
     await tenant.api.change("POST", "/v1/groups", { group: "first" });
     await eventually("the head log has begun", async () => (await events()).length > 0);
-    // A time that no reader takes.
+    // A time that no reader accepts.
     const broken = "UPDATE audit_events SET at_ms = -at_ms WHERE tenant = NEW.tenant AND event_id = NEW.event_id";
     await gateward.execute(`CREATE TRIGGER unreadable AFTER INSERT ON audit_events WHEN NEW.tenant = '${tenant.name}' BEGIN ${broken}; END`);
     await tenant.api.change("POST", "/v1/groups", { group: "auditors" });

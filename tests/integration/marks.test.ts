@@ -1,6 +1,6 @@
 // Secrets, arguments and results are marked, every endpoint is called with them, and then they are searched for where
 // they must not be: in the log, in D1, in what webhooks get, in the lanes once approvals are closed, and in every
-// answer but the few that are there to give them.
+// answer except the few whose purpose is to return them.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { IssuedRun, IssuedWebhook } from "../support/api/types.gen.ts";
@@ -45,7 +45,7 @@ interface Answer {
   text: string;
 }
 
-/** What an answer may have, and why. */
+/** The marks that an answer may have, and why. */
 const EXCEPTIONS: { marks: string[]; answers: RegExp; reason: string }[] = [
   { marks: ["a result"], answers: /^\w+ \/(http|mcp)\//, reason: "the result is its caller's" },
   {
@@ -66,7 +66,7 @@ let receiver: Receiver;
 let tenant: Tenant;
 let ids: Ids;
 let tokens: { agent: string; harness: string; operator: string };
-/** Of the agent among the ids. */
+/** The token of the agent among the ids. */
 let populatedToken: string;
 
 /** Keeps every answer of Gateward to this process. */
@@ -129,7 +129,7 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-/** Marks that a request has besides what it is about. */
+/** Marks that a request has in addition. */
 const HEADERS = {
   "user-agent": `probe ${MARKS["a header"]}`,
   cookie: `session=${MARKS["a header"]}`,
@@ -147,7 +147,7 @@ async function send(method: string, path: string, { token, text, headers = {} }:
 
 const withQuery = (path: string) => `${path}${path.includes("?") ? "&" : "?"}marked=${MARKS["a query"]}`;
 
-/** A body with the same members, each with a value that it cannot have. */
+/** A body with the same members, each with an invalid value. */
 const wrong = (body: object) => JSON.stringify(Object.fromEntries(Object.keys(body).map((name) => [name, { marked: MARKS["a body"] }])));
 
 const tokenOf = ({ scope }: Route): string => {
@@ -284,14 +284,14 @@ async function refusedRequests(route: Route): Promise<void> {
   }
 }
 
-/** What ends things comes last, so that every route finds what it is about. */
+/** Routes that end something come last, so that every route finds its record. */
 function endsThings({ method, path }: Route): number {
   if (path.endsWith("/revoke")) return 2;
   if (method !== "DELETE" || path.includes("/members/")) return /freeze|rotate|quarantine|disable/.test(path) || method === "DELETE" ? 1 : 0;
   return path.startsWith("/v1/tenants") ? 4 : 3;
 }
 
-/** Routes that have a rule of their own against this caller, although it has the scope. */
+/** Routes that refuse this caller although it has the scope. */
 const REFUSED = [
   "409 POST /v1/bootstrap", // there is an operator already
   "403 POST /v1/groups/{group}/protect", // only the first administrator may
@@ -310,7 +310,7 @@ async function database(): Promise<Record<string, string>> {
   return Object.fromEntries(rows);
 }
 
-/** The same of a lane's own storage. */
+/** The same for a lane's own storage. */
 async function lane(): Promise<Record<string, string>> {
   const object = `${TENANT}/0`;
   const tables = await gateward.laneRows<{ name: string }>(object, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'");
@@ -341,7 +341,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   await tenant.flushed();
 
   await eventually("it is ready again", async () => (await gateward.request("/readyz")).status === 200);
-  // At last every route as it is meant, what ends things after the others.
+  // At last, every route as intended. Routes that end something come after the others.
   const refused: string[] = [];
   for (const route of ROUTES.filter(({ ofLog }) => !ofLog).sort((one, other) => endsThings(one) - endsThings(other))) {
     const { status } = await send(route.method, pathOf(route, ids), { token: tokenOf(route), text: route.body === undefined ? undefined : JSON.stringify(route.body(ids)) });
@@ -363,7 +363,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   for (const [where, text] of Object.entries(await lane())) misplaced.push(...found(text).map((mark) => `${mark} in the lane's ${where}`));
   expect([...new Set(misplaced)]).toEqual([]);
 
-  // The search finds what is there: otherwise its silence would say nothing.
+  // The search finds marks that are there. Otherwise it would mean nothing that it finds none.
   expect(answers.some(({ text }) => found(text).includes("a result"))).toBe(true);
   expect(answers.some(({ text }) => text.includes(APPROVED))).toBe(true);
   expect(issued.length).toBeGreaterThan(3);

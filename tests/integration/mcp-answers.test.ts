@@ -65,7 +65,7 @@ describe("what a server asks in a session", () => {
     upstream.answer = (exchange, response) => (exchange.method === "GET" ? events(asks.repeat(500))(exchange, response) : response.writeHead(202).end());
     const stream = await recorder.send(undefined, { server: "mute", method: "GET", headers: inSession(id) });
     expect(await stream.text()).toBe("");
-    // One is the stream itself.
+    // One of them is the stream itself.
     expect(upstream.received.length).toBeLessThanOrEqual(33);
   });
 
@@ -301,7 +301,7 @@ describe("a client that closes its connection", () => {
   const reset = { how: "with a reset", close: (socket: Socket) => socket.resetAndDestroy() };
   const cases = normally.flatMap((one, at) => (at === 0 ? [one, { ...one, ...reset }] : [one]));
 
-  // The server's own limits would end the request too, later than a client may wait for it.
+  // The server's own limits would also end the request, but later than a client waits.
   beforeAll(() => recorder.server("slow", { first_byte_timeout_ms: 1_500, idle_timeout_ms: 1_500 }));
 
   test.each(cases)("$how cancels the request to a server that $state, in $era", async ({ sent: [body, headers], close, answer }) => {

@@ -11,7 +11,7 @@ import { ACTIONS, answerIn, connectThrough, endpoint, mcpRows, type Negotiation,
 
 const EVERYTHING = "everything";
 const FIXTURE = "fixture";
-/** The fixture too, which may ask the client for nothing there, and whose resources nobody may read. */
+/** The fixture too. In it, no request to the client is approved, and nobody may read resources. */
 const MUTE = "mute";
 
 let everything: Everything;
@@ -32,7 +32,7 @@ beforeAll(async () => {
     mcpRows(EVERYTHING, tools, { url: everything.url }, {
       "get-resource-links": null,
       "gzip-file-as-resource": { status: "pending" },
-      // Nothing may call it, whatever its arguments.
+      // No call of it may pass, with any arguments.
       "get-tiny-image": { canary: true },
       "get-sum": { mutates: true },
     }),
@@ -97,7 +97,7 @@ describe.each<{ mode: Negotiation; name: string }>([
 
   test.each([
     ["get-env", "tool_not_granted"],
-    // Unknown until a list has passed that has it registered.
+    // It is unknown until a list passes, which registers it.
     ["get-resource-links", expect.stringMatching(/^tool_(unknown|inactive)$/)],
     ["gzip-file-as-resource", "tool_inactive"],
   ])("is told that it may not call %s", async (name, reason_code) => {
@@ -175,7 +175,7 @@ describe("a session", () => {
     const id = transport.sessionId;
     await transport.terminateSession();
     await client.close();
-    // The specification has 404, and the example server says 400 of a session that it does not know.
+    // For an unknown session, the specification requires 404, and the example server answers 400.
     expect((await listing(id, agent)).status).toBe(400);
   });
 });
@@ -201,7 +201,7 @@ describe("a client of 2026-07-28, before the fixture", () => {
   test("is listed the tools, for itself alone", async () => {
     const listed = await client.listTools();
     expect(listed.tools.map(({ name }) => name)).toEqual((await toolsAt(fixture.url)).map(({ name }) => name));
-    // The fixture says that anybody's cache may keep it.
+    // The fixture says that any cache may store it.
     expect(listed.cacheScope).toBe("private");
     expect(listed.ttlMs).toEqual(expect.any(Number));
   });
@@ -256,7 +256,7 @@ describe("a client of 2026-07-28, before the fixture", () => {
 
 describe("what a server asks of a client", () => {
   const SAMPLED = { model: "none", role: "assistant", content: { type: "text", text: "Paris" } } as const;
-  /** A call of a client that has a model to ask, and how often that was asked. */
+  /** A call of a client with a model, and how often the model was asked. */
   async function sampling(server: string, mode: Negotiation, name: string): Promise<{ asked: number; answer: string }> {
     const { client } = await connectThrough(gateward, server, await newAgent("sampler"), mode, { capabilities: { sampling: {} } });
     let asked = 0;

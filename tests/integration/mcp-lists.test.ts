@@ -63,7 +63,7 @@ describe("a list", () => {
       response.end(`: hello\n\n${event({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: 1 } })}${event({ jsonrpc: "2.0", id: 1, result: pages[""] }, "7")}`);
     };
     const text = await (await recorder.send(request("tools/list"))).text();
-    // A comment keeps the connection open, and goes on without its text.
+    // A comment keeps the connection open. It is passed on without its text.
     expect(text).toContain(":\n\n");
     expect(text).toContain("notifications/message");
     expect(text).toContain("id: 7\nevent: message\ndata: ");

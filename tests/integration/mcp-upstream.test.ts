@@ -32,7 +32,7 @@ function call({ token }: TestAgent, name: string, params: Record<string, unknown
   return post(endpoint(gateward, RECORDER), token, "tools/call", { name, arguments: {}, ...params }, init);
 }
 
-/** The recorder answers so from now on, and has received nothing. */
+/** From now on, the recorder answers like this. It forgets what it received. */
 function expectCalls(answer: Answering = (exchange, response) => json({ jsonrpc: "2.0", id: idOf(exchange.text), result: RESULT })(exchange, response)): void {
   recorder.answer = answer;
   recorder.received.length = 0;

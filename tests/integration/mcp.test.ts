@@ -353,7 +353,7 @@ describe("what is denied", () => {
 
 });
 
-// The specification's decision, SEP-1303: a model can correct them. So it holds where other denials are errors, too.
+// The specification decides this (SEP-1303): a model can correct them. So it also holds if other denials are errors.
 test.each(["result", "error"] as const)("arguments that do not match are a result that says what is allowed, where denials are: %s", async (denial) => {
   const server = `typed-${denial}`;
   await recorder.server(server, { denial });

@@ -11,12 +11,12 @@ const LARGE_BYTES = 256 * 1024;
 /** Of the 128 MB of an isolate, which hold JavaScript's memory too. */
 const MAX_LINEAR_BYTES = 96_000_000;
 const SMALL_CALLS = 50;
-/** More than all memory that is counted would hold, if it were not given back. */
+/** More than fits into the counted memory if memory were not released. */
 const BROKEN_OFF = 200;
 const AT_ONCE = 20;
 /** How long D1's answer to a load of records takes where a test wants a lane to wait. */
 const LOAD_DELAY_MS = 1_500;
-/** What the worker waits for a body at most. */
+/** The longest time that the worker waits for a body. */
 const BODY_LIMIT_MS = 10_000;
 
 let gateward: Gateward;
@@ -32,14 +32,14 @@ afterAll(() => gateward.close());
 
 const SMALL = JSON.stringify(readCall());
 
-/** A call of exactly so many bytes. */
+/** A call of exactly this many bytes. */
 function largeCall(padding: (bytes: number) => unknown): string {
   const repo = "acme/shop";
   const text = JSON.stringify(readCall({ tool_call: { parameters: { repo, padding: padding(LARGE_BYTES - 1_000) } } }));
   return text.padEnd(LARGE_BYTES);
 }
 const LARGE = largeCall((bytes) => "x".repeat(bytes));
-/** As many objects as a body may have values: parsed, each takes many times its text. */
+/** The most objects that a body may have: parsed, each takes many times the memory of its text. */
 const MANY_OBJECTS = largeCall(() => Array.from({ length: 4_950 }, () => ({ a: 0 })));
 
 interface Answered {
@@ -70,7 +70,7 @@ async function answer(socket: Socket): Promise<string> {
   return data.toString();
 }
 
-/** Some at a time, so that they are not refused. */
+/** A few at a time, so that they are not refused. */
 async function inTurn(times: number, run: () => Promise<unknown>): Promise<void> {
   for (let done = 0; done < times; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, run));
 }
@@ -133,8 +133,8 @@ test("what a client held that went while its lane waited is given back", async (
 
 test("a client that is slow is told so, and its memory given back", async () => {
   const slow: Socket[] = [];
-  // Once they have arrived, those that were let in keep other large bodies out, and no small one. The calls of
-  // the test before may still hold memory, and give it back later. So more clients come until the memory is full.
+  // Once the accepted bodies have arrived, they keep other large bodies out, but no small one. Calls of the previous
+  // test may still hold memory and release it later. So more clients are started until the memory is full.
   await eventually("a large body is kept out", async () => {
     slow.push(...(await Promise.all(Array.from({ length: 60 }, () => begin(1_000)))));
     return (await call(LARGE)).status === 503;
@@ -147,11 +147,14 @@ test("a client that is slow is told so, and its memory given back", async () => 
 }, 60_000);
 
 describe("a credential that has ended", () => {
-  /** Whether more large bodies than memory has room for are all refused alike, none for its memory. */
+  /**
+   * Checks that more large bodies than fit into memory are all refused in the same way, and none because of its
+   * memory.
+   */
   async function isRefusedUnread(ended: TestAgent, code: string): Promise<void> {
     const flood = await Promise.all(Array.from({ length: CALLERS }, () => call(LARGE, ended)));
     for (const refusal of flood) expect(refusal).toEqual({ status: 401, code, retryAfter: null });
-    // Its body never comes: an agent whose body is read is told that it is late.
+    // Its body never arrives. If the body of an agent is read, the answer is that it is late.
     const socket = await begin(1_000, ended);
     expect(await answer(socket)).toContain("HTTP/1.1 401 ");
     socket.destroy();
@@ -163,7 +166,7 @@ describe("a credential that has ended", () => {
     const body = JSON.stringify(readCall({ agent: { id: "revoked" } }));
     expect((await call(body, revoked)).status).toBe(200);
     expect((await api.post(`/v1/credentials/${revoked.credential.keyId}/revoke`)).status).toBe(200);
-    // From its lane, which this isolate asks once.
+    // The answer comes from its lane, which this isolate asks only once.
     expect(await call(body, revoked)).toEqual({ status: 401, code: "unauthorized", retryAfter: null });
     await isRefusedUnread(revoked, "unauthorized");
     expect((await call(LARGE)).status).toBe(200);

@@ -14,10 +14,10 @@ const FLUSH_INTERVAL_MS = 50;
 /** How far the clock jumps over an alarm. */
 const LATE_MS = 5 * 60_000;
 
-/** A reader of a tenant's metrics, and of nothing else. */
+/** A credential that may read a tenant's metrics and nothing else. */
 const reader = (tenant: Tenant): Promise<Api> => tenant.apiWith(["metrics:read"]);
 
-/** Waits until a metric of the reader has at least this value, and returns what there was then. */
+/** Waits until a metric of the reader has at least this value, and returns the metrics. */
 async function reaches(gateward: Gateward, { token }: { token: string }, name: string, least: number, labels: Record<string, string> = {}): Promise<Samples> {
   let samples = new Samples("");
   await eventually(`${name} ${JSON.stringify(labels)} is ${least}`, async () => {
@@ -248,7 +248,7 @@ describe("while D1 fails", () => {
   });
   afterAll(() => gateward?.close());
 
-  // As of a fault in general: it failed, or it succeeded and the answer was lost.
+  // As with every fault: it failed, or it succeeded and the answer was lost.
   test.each(["failing", "losing"] as const)("a flush that is %s counts once", async (state) => {
     const tenant = await gateward.tenant();
     const api = await reader(tenant);

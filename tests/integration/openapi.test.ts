@@ -85,14 +85,14 @@ describe("what it says of", () => {
       const body = ROUTES.find((route) => named(route.method, route.path) === named(method, path))?.body?.(ids);
       if (body === undefined) continue;
       expect({ path, valid: validate(body), errors: validate.errors }).toEqual({ path, valid: true, errors: null });
-      // A call may say more than Gateward looks at.
+      // A call may have members that Gateward ignores.
       if (!["authorize", "verify_receipts"].includes(operation.operationId)) {
         expect({ path, valid: validate({ ...body, novelty: 1 }) }).toEqual({ path, valid: false });
       }
     }
   });
 
-  // Each answer is held to the document, as every answer of every test is: described-answers-setup.ts.
+  // Each answer is compared with the document, as in all tests: described-answers-setup.ts.
   test("answers holds for the success of every operation", async () => {
     const harness = await tenant.api.credential(ids.agent, { assigns_runs: true, scopes: ["tools:read"] });
     const sam = await tenant.approver("sam", "security");
@@ -106,15 +106,15 @@ describe("what it says of", () => {
     const inOrder = [
       ...routes.filter(({ method, path }) => method !== "DELETE" && !path.endsWith("/revoke")),
       ...routes.filter(({ path }) => path.endsWith("/revoke")),
-      // A member before its group, an agent before its tenant.
+      // Delete a member before its group, and an agent before its tenant.
       ...routes.filter(({ method }) => method === "DELETE").reverse(),
     ];
-    // Before an action stops the agent.
+    // This comes before an action stops the agent.
     const approvals = new Map([["reject", await held()], ["cancel", await held()]]);
     for (const route of inOrder) {
       const { method, path, scope } = route;
       const approval_id = approvals.get(path.split("/").at(-1) ?? "") ?? ids.approval_id;
-      // Nobody deletes the own tenant; the other was created here.
+      // Nobody can delete their own tenant. The other tenant was created here.
       const named = { ...ids, approval_id, ...(method === "DELETE" && { tenant: `${ids.tenant}-2` }) };
       const reply = () => gateward.send(method, credentials[scope] ?? token, pathOf(route, named), route.body?.(ids));
       const { status, body } = path === "/v1/bootstrap" ? bootstrapped : await reply();

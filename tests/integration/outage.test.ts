@@ -12,7 +12,7 @@ import { type DatabaseState, eventually, Gateward, HINDERED, outcomeOf, readCall
 import { problemsOf } from "../support/receipts.ts";
 
 const TTL_MS = 800;
-/** After it, nothing is confirmed any more, unless D1 confirmed it since. */
+/** After this time, records are no longer confirmed, unless D1 confirmed them meanwhile. */
 const pastTtl = () => new Promise((resolve) => setTimeout(resolve, 2 * TTL_MS));
 
 type Mode = AuthorizeResponse & { code?: string };
@@ -43,7 +43,7 @@ const write = () => readCall({ tool_call: { action: "create_issue", mutates_stat
 /** A write of high risk. */
 const merge = () => writeCall();
 
-/** What becomes of a call: its decision and how it was made, or the problem. */
+/** The result of a call: the decision and how it was made, or the problem. */
 async function ask({ token }: TestAgent, body: AuthorizeRequest): Promise<string> {
   const reply = await gateward.post<Mode>(token, "/v1/authorize", body);
   const { engine_mode, degraded_cause } = reply.body;
@@ -58,7 +58,7 @@ const DEGRADED = "allow degraded registry_unconfirmed";
 
 interface Cast {
   tenant: Tenant;
-  /** Its records are held. */
+  /** The lane holds its records. */
   held: TestAgent;
   /** Nobody has asked for its records. */
   unknown: TestAgent;
@@ -78,7 +78,7 @@ async function cast(): Promise<Cast> {
   return { tenant, held, unknown, approver, approvalId: asks.body.approval?.approval_id ?? "" };
 }
 
-/** One of the table's rows: what each event comes to. */
+/** One row of the table: the result of each event. */
 interface Row {
   state: DatabaseState;
   heldRead: string;
@@ -203,7 +203,7 @@ test("a revocation that reached the lane holds though D1 hangs", async () => {
   expect(said(await tenant.api.post("/v1/agents/coder/revoke"))).toBe("200");
   await gateward.databaseIs("hanging");
   await pastTtl();
-  // The push deleted its records, in memory and in storage; those of others are as they were.
+  // The push deleted its records in memory and in storage. The records of others are unchanged.
   expect(await ask(held, read())).toBe(AWAY);
   expect(await ask(unknown, read("unknown"))).toBe(DEGRADED);
   await tenant.evict();
@@ -217,7 +217,7 @@ test("a lane that did not take a change is told again", async () => {
   await gateward.deafen([lane]);
   const frozen = await tenant.api.post<Partial<PendingLanes>>("/v1/agents/coder/freeze");
   expect(frozen).toMatchObject({ status: 202, body: { pending_lanes: [0] } });
-  // It alone lost D1, too, and goes on by what it holds.
+  // Only this lane lost D1, and it goes on with the records that it holds.
   await gateward.databaseIs("failing");
   await pastTtl();
   expect(await ask(held, read())).toBe(DEGRADED);
@@ -227,7 +227,7 @@ test("a lane that did not take a change is told again", async () => {
   await eventually("the lane reads the change", async () => (await ask(held, read())) === "deny");
 });
 
-/** How often a flush was logged as the lane's so-manieth in a row that failed. */
+/** How many log lines say that this many flushes of the lane failed in a row. */
 const flushesFailed = (times: number): number =>
   gateward.lines().filter(({ event, detail }) => event === "flush_failed" && detail?.startsWith(`failed ${times} times`)).length;
 
@@ -238,7 +238,7 @@ test("a full journal is flushed as soon as D1 answers a load", async () => {
   await eventually("the journal is full", async () => (await ask(held, read())) === "503 journal_full");
   await eventually("flushes wait long", async () => flushesFailed(6) > 0);
   await gateward.databaseIs("up");
-  // No load is due while the lane holds the agent's records and D1 has confirmed nothing: this one is.
+  // While the lane holds the agent's records and D1 has confirmed nothing, no load is due. This load is due.
   await eventually("a load is answered", async () => (await ask(unknown, read("unknown"))) !== AWAY);
   await tenant.flushed();
   expect(await ask(held, merge())).toBe("allow");
@@ -305,7 +305,7 @@ describe("flushing goes on", () => {
     await gateward.loseAlarm(`${tenant.name}/0`);
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** 5 + 500));
     expect(await tenant.journal()).not.toEqual([]);
-    // Any event will do: D1 does not have the decision, so its lane is asked.
+    // Any event has this effect. D1 does not have the decision, so its lane is asked.
     expect((await gateward.get(tenant.admin, `/v1/decisions/${body.decision_id}`)).status).toBe(200);
     await tenant.flushed();
   });

@@ -1,4 +1,5 @@
-// What a run saw decides where its writes may go. Each answer is read before the agent has the whole of it.
+// What a run saw decides where its writes may go. The values of each answer are stored before the agent has the whole
+// answer.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Approval, AuthorizeResponse, DecisionRecord, IssuedRun, Problem } from "../support/api/types.gen.ts";
 import { eventually, Gateward, HINDERED, INSPECTABLE, readCall, type Tenant } from "../support/gateward.ts";
@@ -67,7 +68,7 @@ function ask({ gateward, credential }: Run, tool: string, input: object = {}, to
   return post(endpoint(gateward, server), token, "tools/call", { name, arguments: input });
 }
 
-/** Reads a result, whole. */
+/** Reads a result completely. */
 async function read(run: Run, answer: Answering, tool = "files/read"): Promise<void> {
   upstream.answer = answer;
   expect((await answerIn(await ask(run, tool))).error).toBeUndefined();
@@ -75,7 +76,7 @@ async function read(run: Run, answer: Answering, tool = "files/read"): Promise<v
 
 const text = (text: string) => results({ content: [{ type: "text", text }] });
 
-/** A payment that does not pass: the decision on it. */
+/** The decision on a payment that does not pass. */
 async function heldPayment(run: Run, input: object): Promise<AuthorizeResponse | undefined> {
   upstream.answer = text("done");
   const { result } = await answerIn(await ask(run, "bank/pay", input));
@@ -84,7 +85,7 @@ async function heldPayment(run: Run, input: object): Promise<AuthorizeResponse |
   return (await run.tenant.api.read<DecisionRecord>(`/v1/decisions/${id}`)).response;
 }
 
-/** What becomes of a payment: `passed`, or the lowest level of its sinks. */
+/** The result of a payment: `passed`, or the lowest level of its sinks. */
 async function pay(run: Run, input: object): Promise<unknown> {
   return (await heldPayment(run, input))?.provenance?.lowest ?? "passed";
 }
@@ -303,7 +304,7 @@ describe("while the lane does not record what an answer says", () => {
     return events(progress, event({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: SECRET }] } }), 5_000)(exchange, response);
   };
   const overHttp = (run: Run) => fetch(new URL("/http/texts/texts/1", gateward.url), { headers: { authorization: `Bearer ${run.credential}` } });
-  // A whole MCP answer has not begun yet, so that the caller gets an error in its place.
+  // An MCP answer in one piece has not begun yet, so the caller gets an error in its place.
   const ways: [string, Answering, (run: Run) => Promise<Response>, string][] = [
     ["a whole MCP answer", whole, (run) => ask(run, "files/read"), "complete"],
     ["a stream of events that the server leaves open", streamed, (run) => ask(run, "files/read"), "broken off"],

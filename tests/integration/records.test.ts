@@ -372,7 +372,7 @@ describe("POST /v1/receipts/verify", () => {
     }
   });
 
-  // [what, statement on the tenant ?1, where the chain is broken]
+  // [name, statement on the tenant ?1, where the chain is broken]
   const tampering: [string, string, number][] = [
     ["a decision that was changed", "UPDATE receipts SET body = replace(body, '\"decision\":\"allow\"', '\"decision\":\"deny\"') WHERE tenant = ?1 AND seq = 3", 3],
     ["a body in another spelling", "UPDATE receipts SET body = replace(body, '\"lane\":0', '\"lane\": 0') WHERE tenant = ?1 AND seq = 2", 2],

@@ -11,9 +11,9 @@ import { Note, parseTreeHead, verifyConsistency } from "../support/tlog.ts";
 const HEAD_LANE = 65535;
 /** More than how often a lane tells the head log of its checkpoint. */
 const TELL_HEAD_MS = 40_000;
-/** In each lane, before the backup and after it. */
+/** Receipts in each lane, before the backup and after it. */
 const CALLS = 20;
-/** Of those after the backup, how many a lane of the second tenant no longer has. */
+/** How many of the receipts after the backup a lane of the second tenant no longer has. */
 const LOST = 5;
 
 const state = mkdtempSync(join(tmpdir(), "gateward-restore-"));
@@ -22,7 +22,7 @@ const backup = join(state, "backup");
 const exports = new Exports();
 let gateward: Gateward;
 
-/** Starts it with a clock that is so much behind. */
+/** Starts it with a clock that is this far behind. */
 const start = (behindMs: number, migrate = false) =>
   Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50, CLOCK_AHEAD_MS: -behindMs }, secrets: LOG_SECRETS, state, migrate });
 const reader = ({ name, admin }: Tenant, log = "head") =>
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(state, { recursive: true });
 });
 
-/** Has each agent call so often, and waits until D1 has it all: receipts, and checkpoints of the lanes. */
+/** Each agent makes this many calls. Then waits until D1 has everything: receipts, and checkpoints of the lanes. */
 async function play(tenant: Tenant, agents: TestAgent[], count: number): Promise<void> {
   const sizes = new Map<number, number>();
   for (const { token, name } of agents) {
@@ -55,7 +55,7 @@ async function sizeOf({ name }: Tenant, lane: number): Promise<number> {
   return row === undefined ? 0 : parseTreeHead(new Note(row.note).text).size;
 }
 
-/** Waits until the head log has each lane's newest checkpoint, and published that. */
+/** Waits until the head log has each lane's newest checkpoint and has published its own. */
 async function headHasLanes(tenant: Tenant, lanes: number[]): Promise<void> {
   await eventually("the head log has the lanes as they are", async () => {
     const rows = await gateward.rows<{ seq: number; body: string }>("SELECT seq, body FROM receipts WHERE tenant = ?1 AND lane = ?2", tenant.name, HEAD_LANE);
@@ -123,7 +123,7 @@ test("after a restore, lanes write again what they have, the log goes on, and wh
   await headHasLanes(whole, [0, 1]);
   await headHasLanes(lossy, [0]);
 
-  // Step 7. Everything that lanes had is there again, and the log goes on from where it was.
+  // Step 7. Everything that lanes had is in D1 again, and the log continues.
   expect(linesAbout(whole, "log_restored").map(({ lane }) => lane).sort()).toEqual([0, 1, HEAD_LANE]);
   expect(linesAbout(whole, "receipts_lost")).toEqual([]);
   const now = new Map((await whole.records<{ lane: number; seq: number; body: string }>("receipts")).map(({ lane, seq, body }) => [`${lane}.${seq}`, body]));

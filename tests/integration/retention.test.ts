@@ -40,7 +40,7 @@ describe("a tenant's bounds of a day", () => {
     const kinds = async () => (await tenant.records<{ kind: string }>("audit_events")).map(({ kind }) => kind);
     await eventually("the audit tells of the bound", async () => (await kinds()).includes("tenant_rows_limit_reached"));
     expect(await kinds()).toContain("tenant_rows_near_limit");
-    // The agent can be stopped all the same, and a higher bound holds from then on.
+    // The agent can still be stopped. A higher bound applies from then on.
     await tenant.api.change("POST", "/v1/agents/coder/freeze");
     expect((await gateward.decide(token, readCall())).reason_code).toBe("agent_frozen");
     await tenant.api.change("POST", "/v1/agents/coder/unfreeze");
@@ -60,7 +60,7 @@ describe("a tenant's bounds of a day", () => {
   });
 });
 
-/** A tenant with receipts in D1: so many of three days ago, then so many of an hour ago. */
+/** A tenant with receipts in D1: a number of three days ago, then a number of an hour ago. */
 async function played({ old = 0, young }: { old?: number; young: number }): Promise<{ tenant: Tenant; token: string; ids: string[] }> {
   const tenant = await gateward.tenant();
   const { token } = await tenant.agent();
@@ -70,7 +70,7 @@ async function played({ old = 0, young }: { old?: number; young: number }): Prom
     await tenant.flushed();
   };
   if (old > 0) await gateward.ago(3 * DAY_MS, () => decide(old));
-  // A lane deletes by a time that its clock showed at least an hour ago.
+  // A lane computes the deletion from a time that its clock showed at least an hour ago.
   await gateward.ago(HOUR_MS, () => decide(young));
   return { tenant, token, ids };
 }
@@ -109,7 +109,7 @@ describe("retention", () => {
     const rest = await gateward.receipts(tenant.admin);
     expect(anchor?.seq).toBe(4);
     expect(problemsOf(rest, anchor?.receipt_hash)).toEqual([]);
-    // The lane goes on as it was, after an eviction too.
+    // The lane goes on as before, even after an eviction.
     await tenant.evict();
     expect((await gateward.decide(token, readCall())).receipt?.seq).toBe(7);
     expect(await verify(tenant, 1)).toMatchObject({ verified: true, checked: 3, anchored: "head" });
@@ -122,7 +122,7 @@ describe("retention", () => {
       "receipt 2 does not verify",
       2,
     ],
-    // Only the lane's own tree shows these.
+    // Only the lane's own tree shows these changes.
     [
       "was changed and sealed again to its end",
       (tenant) => rewrite(gateward, tenant.name, 0, 2, (body) => body.replace('"decision":"allow"', '"decision":"deny"')),

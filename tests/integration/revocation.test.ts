@@ -6,19 +6,19 @@ import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, HINDERED, NEVER_MS, outcomeOf, passes, readCall, type Tenant } from "../support/gateward.ts";
 
 const LANES = 4;
-/** Gets no load until a change was acknowledged: it is evicted, and must start and load then. */
+/** Gets no calls until a change was acknowledged. It is evicted, so it must then start and load. */
 const COLD_LANE = 3;
-/** By how much D1's answers to loads of records are late. */
+/** The delay of D1's answers to loads of records. */
 const LOAD_DELAY_MS = 150;
-/** Of each agent, at a time. */
+/** Calls of each agent at a time. */
 const CALLS_AT_ONCE = 3;
-/** Of each agent, before a change begins and after it was acknowledged. */
+/** Calls of each agent, before a change begins and after it was acknowledged. */
 const CALLS_BEFORE = 10;
 const CALLS_AFTER = 15;
-/** An agent's loops end after so many calls, whatever happens. */
+/** An agent's loops end after this many calls in any case. */
 const MAX_CALLS = 2_000;
 
-/** No flush tells a lane of a change, and no load is over its rate. */
+/** No flush informs a lane about a change, and no load exceeds its rate. */
 const VARS = { FLUSH_INTERVAL_MS: NEVER_MS, RATE_CAPACITY: 100_000, RATE_REFILL_PER_S: 10_000 };
 
 /** One agent and its credential, in a lane. */
@@ -65,7 +65,7 @@ class Load {
     }
   }
 
-  /** Waits until each of the callers has ended so many calls that were started since. */
+  /** Waits until each of the callers has finished this many calls that were started since then. */
   async reached(callers: Caller[], calls: number, since = -Infinity): Promise<void> {
     await eventually(`${calls} calls of each agent`, async () => callers.every((caller) =>
       this.calls.filter((call) => call.caller === caller && call.startedAt > since).length >= calls));
@@ -90,7 +90,7 @@ const readOf = (server: string) => (caller: Caller) =>
   readCall({ agent: { id: caller.name }, tool_call: { tool: server, action: "read", parameters: {} } });
 
 let customers = 0;
-/** Of another customer each time: the third refund of one within an hour waits for approval. */
+/** For another customer each time, because the third refund to one customer within an hour waits for approval. */
 const refundOf = (caller: Caller) => {
   customers += 1;
   const parameters = { customer_id: `c${customers}`, amount: 5, currency: "EUR" };
@@ -102,7 +102,7 @@ interface Scenario {
   /** What the calls need besides their agents. */
   prepare?: (api: Api, id: string, callers: Caller[]) => Promise<unknown>;
   body: (id: string) => (caller: Caller) => AuthorizeRequest;
-  /** The changes that forbid the calls: of one caller each, or of all at once. */
+  /** The changes that forbid the calls: each of one caller, or one of all callers. */
   changes: (api: Api, id: string, callers: Caller[]) => { of: Caller[]; send: () => Promise<Reply<Partial<PendingLanes>>> }[];
 }
 
@@ -140,7 +140,7 @@ describe("while every lane hears of changes", () => {
   beforeAll(async () => {
     gateward = await Gateward.start({
       entry: HINDERED,
-      // Nor does the time to live.
+      // The time to live does not do so either.
       vars: { ...VARS, REGISTRY_TTL_MS: NEVER_MS },
     });
     demo = await gateward.tenant({ lanes: LANES }, "demo");
@@ -179,7 +179,8 @@ describe("while every lane hears of changes", () => {
       const late = load.calls.filter(({ caller, startedAt }) => startedAt > (acknowledgedAt.get(caller) ?? Infinity));
       expect(late.filter(({ outcome }) => outcome === "allow")).toEqual([]);
       expect(new Set(late.map(({ caller }) => caller.lane))).toEqual(new Set(callers.map(({ lane }) => lane)));
-      // Refused; but one whose records other changes overtook again and again may fail.
+      // The call must be refused. If other changes replaced its records again and again, it may
+      // also fail.
       expect(late.filter(({ outcome }) => !/^(deny|401 .*|403 .*|503 registry_unavailable)$/.test(outcome))).toEqual([]);
       for (const caller of callers) expect(late.findLast((call) => call.caller === caller)?.outcome).toMatch(/^(deny|401|403)/);
       // The load was real: each agent of a warm lane got through until then.
@@ -196,14 +197,14 @@ describe("while every lane hears of changes", () => {
     expect(await passes(gateward, caller.credential.token, body)).toBe(true);
     await demo.evict(caller.lane);
 
-    // The lane has an empty cache; what D1 tells it was true when it was read.
+    // The lane has an empty cache. D1's answer was true when it was read.
     await gateward.delayLoads(2_000);
     const startedAt = now();
     const delayed = passes(gateward, caller.credential.token, body);
     await eventually("the records are read, and on their way", async () => (await gateward.loadsWaiting()) > 0);
     await gateward.delayLoads(0);
     expect((await api.post(`/v1/agents/${caller.name}/revoke`)).status).toBe(200);
-    // Else the load was over before the change, and nothing was shown.
+    // Otherwise the load was over before the change, and the test showed nothing.
     expect(now() - startedAt).toBeLessThan(2_000);
     expect(await gateward.loadsWaiting()).toBe(1);
     expect(await delayed).toBe(false);
@@ -221,8 +222,8 @@ describe("while every lane hears of changes", () => {
   });
 });
 
-// A worker that dies between D1's commit and its word to the lanes leaves them just so: the change
-// is in D1, whole, and a lane has not heard of it.
+// The state after a worker stops between D1's commit and its pushes: D1 has the whole change, and a
+// lane does not know it.
 describe("while some lanes do not hear of changes", () => {
   const TTL_MS = 1_000;
   const DEAF = [1, 2];
@@ -277,7 +278,7 @@ describe("while some lanes do not hear of changes", () => {
     expect({ status: reply.status, pending: reply.body.pending_lanes?.toSorted() }).toEqual({ status: 202, pending: DEAF });
     expect(reply.body).toMatchObject({ agent: first.name, status: "frozen" });
     expect(await api.read(`/v1/agents/${first.name}`)).toMatchObject({ status: "frozen" });
-    // Nothing is left to write, but a 200 would say that every lane knows.
+    // There is nothing left to write, but a 200 would mean that every lane knows the change.
     expect((await api.post(`/v1/agents/${first.name}/freeze`)).status).toBe(202);
     await gateward.deafen([]);
     expect((await api.post(`/v1/agents/${first.name}/freeze`)).status).toBe(200);

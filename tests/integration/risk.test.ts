@@ -7,9 +7,9 @@ import { problemsOf } from "../support/receipts.ts";
 
 /** More denials than this in the window raise an agent's tier by a step. */
 const DENIALS = 3;
-/** Longer than what a test does between two denials, and short enough to wait for twice. */
+/** Longer than a test takes between two denials, and short enough to wait for it twice. */
 const QUIET_S = 2;
-/** More than what two steps can take, however the count goes on after the first. */
+/** More denials than two steps need, whatever the count after the first step is. */
 const MAX_DENIALS = 3 * (DENIALS + 1);
 
 let gateward: Gateward;
@@ -31,7 +31,7 @@ async function deny({ name, token }: TestAgent, times = 1): Promise<void> {
   }
 }
 
-/** What a write that trusted provenance allows comes to, without leaving anything behind. */
+/** The result of a dry run of a write that trusted provenance allows. */
 async function write({ name, token }: TestAgent): Promise<string> {
   return (await gateward.decide(token, writeCall({ agent: { id: name }, dry_run: true }))).decision;
 }
@@ -66,7 +66,8 @@ test("more denials than the tenant allows raise it by steps, and it decays; both
   expect(raised).toEqual(raised.map(() => expect.objectContaining({ lane: 0, count: 1 })));
   expect(await tenant.api.read<Agent>(`/v1/agents/${agent.name}`)).toMatchObject({ registered_risk_tier: "low", status: "active" });
 
-  // Not a quiet period: one without a denial. Reading is how time passes for the lane.
+  // This is not a period without requests, only without a denial. The lane notices the time when it
+  // is read.
   const seen = new Set<string>();
   await eventually("the tier is low again", async () => {
     await gateward.decide(agent.token, readCall());

@@ -25,7 +25,7 @@ afterAll(() => recorder?.close());
 beforeEach(() => recorder.reset());
 
 let agents = 0;
-/** The agent of a harness, which has read nothing yet; with its own credential. */
+/** An agent of a harness with its own credential. It has read nothing yet. */
 async function harness(row: Parameters<Tenant["agent"]>[2] = {}): Promise<{ name: string; token: string; keyId: string }> {
   agents += 1;
   const { name, token, credential } = await tenant.agent(`agent-${agents}`, {}, { assigns_runs: true, ...row });
@@ -42,7 +42,7 @@ async function started(token: string, body: object = {}): Promise<IssuedRun> {
 
 const refusal = ({ status, body }: Reply<Problem>) => `${status} ${body.code}`;
 
-/** What becomes of a call through MCP: the reason code of a denial, an error's code, or `passed`. */
+/** The result of a call through MCP: the reason code of a denial, an error's code, or `passed`. */
 async function through(token: string, tool: string, headers: Fields = {}, params: object = {}, server = "recorder"): Promise<unknown> {
   const response = await recorder.send(call(tool, params), { token, headers, server });
   if (response.status === 401) return 401;
@@ -159,7 +159,7 @@ describe("a run credential", () => {
     const part = (at: number, text: string) => credential.split(".").with(at, text).join(".");
     const unkeyed = createHmac("sha256", "0".repeat(32)).update(credential).digest("hex").slice(0, 32);
     const forged = [
-      // Not of another case: hexadecimal digits have the same value in both.
+      // Do not change the case: hexadecimal digits have the same value in both cases.
       credential.slice(0, -1) + (credential.endsWith("0") ? "1" : "0"),
       part(7, unkeyed),
       part(7, ""),
@@ -184,7 +184,7 @@ describe("a run credential", () => {
     expect(await through(ends(now_s + 60), "record")).toBe("passed");
     expect(refusal(await gateward.get<Problem>(ends(now_s - 1), "/v1/approvals/appr_0_1"))).toBe("401 credential_expired");
     expect(await through(ends(now_s - 1), "record")).toBe(401);
-    // The credential that it was issued with has not ended, nor has another run credential.
+    // The credential that it was issued with has not ended, and neither has another run credential.
     expect([await through(token, "record"), await through(credential, "record")]).toEqual(["passed", "passed"]);
   });
 

@@ -96,7 +96,7 @@ test("a new server and a new tool are pending, and callable once both are approv
 });
 
 describe("states", () => {
-  // [actions, the status that is left]
+  // [actions, the status afterwards]
   const cases: [string[], string][] = [
     [["disable"], "disabled"],
     [["quarantine"], "quarantined"],
@@ -172,7 +172,7 @@ describe("manifests", () => {
     await api.approveTool(`${path}/tools/read`);
     expect(await callable(server)).toBe(true);
 
-    // The same in another spelling is no change.
+    // The same definition in another spelling is not a change.
     const same = JSON.stringify({ ...body("first"), manifest: { n: 1.0, tools: manifest("first").tools } });
     await api.change(method, at(path), same);
     expect(await callable(server)).toBe(true);

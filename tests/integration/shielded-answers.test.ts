@@ -48,7 +48,7 @@ function fresh(row: Parameters<Tenant["agent"]>[2] = {}) {
   return tenant.agent(`agent-${agents}`, {}, row);
 }
 
-/** What becomes of a write to another server: the reason code of a denial, or `passed`. */
+/** The result of a write to another server: the reason code of a denial, or `passed`. */
 async function write(token: string): Promise<unknown> {
   upstream.answer = results({ content: [] });
   const { result } = await answerIn(await recorder.send(call("change"), { token }));

@@ -22,10 +22,10 @@ let gateward: Gateward;
 let upstream: Upstream;
 let tenant: Tenant;
 let api: Api;
-/** Of the agent `coder`. */
+/** The credential of the agent `coder`. */
 let signed: NewCredential;
 let unsigned: NewCredential;
-/** Of an administrator who may change the registry. */
+/** The credential of an administrator who may change the registry. */
 let signer: NewCredential;
 
 beforeAll(async () => {
@@ -112,7 +112,7 @@ describe("a captured token and signature", () => {
 
   test("of a read, change nothing", async () => {
     const captured = signedRequest(signer, "GET", "/v1/agents/coder");
-    // A read needs no nonce: reading again gives away nothing that the first answer did not.
+    // A read needs no nonce, because a repeated read returns nothing new.
     for (let reads = 0; reads < 2; reads += 1) expect(await outcome(captured)).toBe("200");
     for (const method of ["DELETE", "PATCH"]) expect(await outcome({ ...captured, method })).toBe(INVALID);
     expect(await outcome({ ...captured, method: "POST", path: "/v1/agents/coder/freeze" })).toBe(INVALID);
@@ -180,7 +180,7 @@ describe("a proxied signed request", () => {
 
   test.each([
     ["a call", stateless("tools/call", { name: "record", arguments: {} }), { content: [] }],
-    // Two commands to the lane: whether it passes, and what of it is shown.
+    // Two commands to the lane: whether the request passes, and which items of the list are shown.
     ["a listing", stateless("tools/list"), { tools: [{ name: "record", inputSchema: { type: "object" } }] }],
   ])("under /mcp cannot be replayed: %s", async (_, asked, result) => {
     upstream.answer = results(result);
@@ -337,12 +337,12 @@ describe("docs/signing.md", () => {
   });
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  /** Its standard output, with only what is given in its environment. */
+  /** Its standard output. Its environment has only the given variables. */
   function run(command: string, args: string[], { token, signing_key }: Credential, input = ""): Promise<string> {
     const env = { PATH: process.env.PATH ?? "", GATEWARD_URL: gateward.url.href, GATEWARD_TOKEN: token, GATEWARD_SIGNING_KEY: signing_key ?? "" };
     return new Promise((resolve, reject) => {
       const child = execFile(command, args, { env }, (error, stdout, stderr) => (error === null ? resolve(stdout) : reject(new Error(`${command}: ${stderr}`))));
-      // One that reads no input may have ended before it is written.
+      // A program that reads no input may end before the input is written.
       child.stdin?.on("error", () => {});
       child.stdin?.end(input);
     });
@@ -350,7 +350,7 @@ describe("docs/signing.md", () => {
   const url = (path: string) => new URL(path, gateward.url).href;
   const quoted = (text: string) => `'${text}'`;
 
-  /** Each sends a request with these headers and this body, and prints what it is answered. */
+  /** Each sends a request with these headers and this body, and prints the answer. */
   const clients: [string, (of: Credential, method: string, path: string, headers: string[], text: string) => Promise<string>][] = [
     ["python", (of, method, path, headers, text) => run("python3", ["docs/snippets/sign.py", method, url(path), ...headers], of, text)],
     ["typescript", (of, method, path, headers, text) => run(process.execPath, ["docs/snippets/sign.ts", method, url(path), ...headers], of, text)],

@@ -33,7 +33,7 @@ async function fresh(row: Parameters<Tenant["agent"]>[2] = {}): Promise<{ name: 
   return tenant.agent(`agent-${agents}`, {}, row);
 }
 
-/** What becomes of a write to a trusted server: the reason code of a denial, or `passed`. */
+/** The result of a write to a trusted server: the reason code of a denial, or `passed`. */
 async function write(token: string, headers: Fields = {}, params: object = {}): Promise<unknown> {
   upstream.answer = results({ content: [] });
   const { result } = await answerIn(await recorder.send(call("change", params), { token, headers }));
@@ -132,7 +132,7 @@ test("a harness keeps its runs apart", async () => {
   expect([await write(token, run("r1")), await write(token, run("r2")), await write(token)]).toEqual([HELD, "passed", HELD]);
 });
 
-// Attack: a ping in one run, and in the same batch what brings text into another.
+// Attack: a ping in one run and, in the same batch, a message that brings text into another run.
 test("text that comes in a batch taints every run of the batch", async () => {
   const { token } = await fresh({ assigns_runs: true });
   const inRun = (id: number, method: string, run: string) => request(method, { _meta: { [`${PREFIX}run_id`]: run } }, id);
@@ -228,12 +228,12 @@ test("what taint holds back says which server, which call, since when and how it
   const events = (await gateward.rows<{ detail: string }>(audited, tenant.name, name)).map(({ detail }) => JSON.parse(detail) as { taint?: Taint });
   expect(events.map((event) => event.taint)).toEqual([undefined, taint, taint, taint, taint]);
 
-  // What taint did not cause does not speak of it.
+  // A decision that taint did not cause does not mention taint.
   const stated = await gateward.decide(token, writeCall({ agent: { id: name }, context: { source_trust: "untrusted_external" } }));
   expect([stated.decision, stated.reason.includes("untaint"), "taint" in stated]).toEqual(["deny", false, false]);
 });
 
-// Attack: the server answers once the taint was lifted, and keeps the stream open so that no outcome comes.
+// Attack: the server answers after the taint was lifted, and keeps the stream open so that there is no outcome.
 test("an answer that comes after the taint was lifted taints before its stream ends", async () => {
   const { name, token } = await fresh();
   let answer = () => {};
@@ -258,7 +258,7 @@ test("an answer that comes after the taint was lifted taints before its stream e
   await reader?.cancel();
 });
 
-// Attack: the API answers once the taint was lifted, and keeps the body open so that no outcome comes.
+// Attack: the API answers after the taint was lifted, and keeps the body open so that there is no outcome.
 test("an HTTP answer that comes after the taint was lifted taints before its body ends", async () => {
   const { name, token } = await fresh();
   const routes = [{ method: "GET", path: "/page", tool: "page" }];

@@ -70,7 +70,7 @@ describe("bootstrap", () => {
     const own = new Api(gateward, (reply.body as unknown as NewCredential).token);
     await own.read("/v1/settings");
 
-    // The first tenant has no administrator, and an operator of another cannot make one.
+    // The first tenant has no administrator, and an operator of another tenant cannot create one.
     const recovered = await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "bea" });
     expect(recovered.status).toBe(201);
     expect(recovered.body.scopes).toEqual(expect.arrayContaining(ADMINISTRATOR_SCOPES));

@@ -1,4 +1,4 @@
-// W3C Trace Context: what a tool gets of its caller's trace, and where the trace is noted.
+// W3C Trace Context: what a tool gets of its caller's trace, and where the trace is recorded.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { DecisionRecord } from "../support/api/types.gen.ts";
 import { Gateward, MAC_KEY, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";

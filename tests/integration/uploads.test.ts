@@ -53,7 +53,7 @@ describe.each(REFUSED)("%s", (_, path, credential, type, status) => {
     const body = `"${"x".repeat(BYTES)}"`;
     const headers = { authorization: `Bearer ${credential()}`, "content-type": type, accept: "application/json, text/event-stream" };
     expect((await fetch(url(), { method: "POST", headers, body })).status).toBe(status);
-    // Of unknown length.
+    // A body of unknown length.
     const stream = new Blob([body]).stream();
     expect((await fetch(url(), { method: "POST", headers, body: stream, duplex: "half" } as RequestInit)).status).toBe(status);
   });

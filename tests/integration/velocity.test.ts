@@ -52,7 +52,7 @@ describe("a window of the tenant", () => {
     expect(third.reason_code).toBe("policy_require_approval");
     expect(third).toMatchObject({ decision: "require_approval", matched_policies: expect.arrayContaining(["tenants/demo/crm#repeated-refunds-need-finance"]) });
     expect((await refund(2, newCustomer())).decision).toBe("allow");
-    // Another spelling is no other customer.
+    // Another spelling is the same customer.
     expect((await refund(3, ` ${customer.toUpperCase()}`)).decision).toBe("require_approval");
   });
 
@@ -62,7 +62,7 @@ describe("a window of the tenant", () => {
       const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => refund(call, customer)));
       const codes = answers.map((answer) => answer.reason_code);
       const passed = codes.filter((code) => code === "policy_allow").length;
-      // Calls that look at the same time see each other, so fewer may pass than would one after the other.
+      // Calls that look at the same time see each other, so fewer may pass than one after the other.
       expect(passed).toBeLessThanOrEqual(2);
       expect(codes.filter((code) => code === "policy_require_approval").length).toBe(20 - passed);
     }

@@ -227,7 +227,7 @@ describe("without a credential", () => {
     }
     expect((await gateward.post(locator, "/v1/runs", { run_id: "r", instruction: "x" })).status).toBe(401);
     expect(await rows(), "strangers write no rows").toBe(before);
-    // What the worker refuses belongs to no tenant, what the lane refuses to the tenant.
+    // A refusal by the worker is counted for no tenant, a refusal by the lane for the tenant.
     await eventually("the audit has the reasons", async () => {
       const events = await gateward.rows<{ kind: string; source: string }>("SELECT kind, source FROM audit_events WHERE kind LIKE 'warrant%'");
       const lanes = events.filter(({ source }) => source === "@warrant").map(({ kind }) => kind);
@@ -304,7 +304,7 @@ describe("without a credential", () => {
     const chain = Chain.root({ by: ROOT, holder: own, tools: { read: {} } });
     const headers = { authorization: `Bearer ${warrant_locator}`, ...chain.headers(STRANGER, "read", { customer: "c-7" }) };
     const read = () => fetch(new URL("/http/shop/customers/c-7/refunds", gateward.url), { headers });
-    // More than it verifies in a row, by so many that those that it verifies meanwhile do not matter.
+    // Far more than it verifies in a row, so that those that it verifies meanwhile do not matter.
     const answers = await Promise.all(Array.from({ length: 200 }, read));
     const refused = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 401).length + refused.length).toBe(200);
@@ -426,7 +426,7 @@ describe("/http and /v1/forward-auth", () => {
     };
     expect(await ask("GET", "c-7", "read")).toBe("200 policy_allow");
     expect(await ask("GET", "c-8", "read")).toBe("403 warrant_argument_refused");
-    // It does not show the body, where the amount is.
+    // The gateway does not show the body, which has the amount.
     expect(await ask("POST", "c-7", "refund")).toBe("403 warrant_unsupported");
   });
 });
@@ -461,7 +461,7 @@ test("of twenty requests with one proof, of which a kill of the runtime ends som
     expect(outcomes).toHaveLength(20);
     runtime = await start(false);
     try {
-      // The proof is good for more than a minute. If the first of all was acknowledged, it was used.
+      // The proof is valid for more than a minute. If the very first call was acknowledged, its proof was used.
       const passed = outcomes.filter((it) => it === "policy_allow").length;
       await Promise.all([send(), send()]);
       const [first, second] = outcomes.slice(-2).sort();

@@ -7,9 +7,9 @@ import { itemsOf } from "../support/administration.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
 import { Receiver, signatureOf } from "../support/receiver.ts";
 
-/** What the worker allows a receiver, but for what is to spare. */
+/** Failed attempts after which the worker gives a message up. */
 const MAX_ATTEMPTS = 12;
-/** The header's time and ours are of one clock; a test may take this long. */
+/** The time in the header and the test's time are from one clock. A test may take this long. */
 const RECENT_S = 60;
 
 interface OutboxRow extends Record<string, string | number | null> {
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-/** A tenant whose agent has to ask, and a path of the receiver that is its own. */
+/** A tenant whose agent needs approvals, and its own path of the receiver. */
 async function setting(gateward: Gateward): Promise<{ tenant: Tenant; agent: TestAgent; path: string }> {
   const tenant = await gateward.tenant();
   return { tenant, agent: await tenant.agent(), path: `/${randomBytes(5).toString("hex")}` };

@@ -6,13 +6,13 @@ import type { Era } from "./node/driver.ts";
 export interface ClientSpec {
   /** Its package and version, as pinned. */
   name: string;
-  /** Those that it speaks. */
+  /** The eras that it speaks. */
   eras: Era[];
   /** Where its packages are: an environment of Python, or Node packages apart from the project's. */
   packages?: string;
   /** The module that drives it. */
   driver: string;
-  /** What it does not tell the server: that one call was cancelled, or that the client was closed under a call. */
+  /** What it does not tell the server: that one call was cancelled, or that the client was closed during a call. */
   silent?: ("abort" | "close")[];
   /** CI drives it too. */
   short?: true;

@@ -18,7 +18,7 @@ const COLUMNS: Record<string, Cell[]> = {
   "close the client": ["close"],
   "large integer": ["large"],
 };
-/** Cells that say how, and not only that. */
+/** Cells that say how something works, and not only that it works. */
 const TELLING: Cell[] = ["abort", "close"];
 
 function cell(findings: Record<Cell, Finding>, cells: Cell[]): string {

@@ -30,7 +30,7 @@ const MAX_REQUESTS_OF_A_CALL = 4;
 export const CELLS = ["list", "call", "denied", "approval", "error", "schema", "rate", "broken", "abort", "close", "large"] as const;
 export type Cell = (typeof CELLS)[number];
 
-/** What became of a cell. */
+/** The result of a cell. */
 export interface Finding {
   holds: boolean;
   /** What the client showed, or did. */
@@ -44,13 +44,13 @@ export interface Row {
   findings: Record<Cell, Finding>;
 }
 
-/** What a driver says to a command. */
+/** A driver's answer to a command. */
 interface Reply extends Partial<Shown> {
   tools?: string[];
   able_to_send_meta?: boolean;
   error?: string;
   code?: unknown;
-  /** The connection is over, and not only this command. */
+  /** Not only this command but the whole connection has ended. */
   ended?: boolean;
 }
 
@@ -85,7 +85,7 @@ class Driver {
   }
 }
 
-/** What all clients are driven through. */
+/** The Gateward that all clients use. */
 export class Interop {
   readonly #gateward: Gateward;
   readonly #servers: Record<Era, Server>;
@@ -113,7 +113,7 @@ export class Interop {
     const rows = mcpRows(SERVER, this.#tools, { url: server.url }, { write: { mutates: true } });
     const tenant = await this.#gateward.tenant(rows);
     const allowed_tools = [...this.#tools.map(({ name }) => name).filter((name) => name !== "secret"), ...ACTIONS].map((name) => `${SERVER}/${name}`);
-    // What a customer's text led to: base policies have people approve its writes.
+    // A customer's text caused the call. By the base policies, people must approve its writes.
     const agent = await tenant.agent("client", { allowed_tools }, { max_source_trust: "semi_trusted_customer" });
     const driver = new Driver(spec);
     try {
@@ -200,7 +200,7 @@ class Run {
     return { holds: holds(reply), shown: shownBy(reply) };
   }
 
-  /** What was found, if a plain call on the same connection succeeds after it. */
+  /** The result, if an ordinary call on the same connection then succeeds. */
   async #goesOn({ holds, shown }: Finding): Promise<Finding> {
     const reply = await this.#driver.do({ do: "call", name: "echo", arguments: { message: "on" } });
     if (reply.text === "Echo: on") return { holds, shown };
@@ -209,7 +209,7 @@ class Run {
     return { holds: false, shown: `${shown}; THEN ${shownBy(reply)}` };
   }
 
-  /** A write that untrusted text led to, which base policies forbid. */
+  /** A write that untrusted text caused, which base policies forbid. */
   async #denied(): Promise<Finding> {
     await this.#reconnected({ "x-gateward-source-trust": "untrusted_external" });
     const finding = await this.#called("write", { path: "/etc/passwd" }, isError(`The call of ${SERVER}/write was denied`));
@@ -248,7 +248,7 @@ class Run {
     return finding;
   }
 
-  /** What answers in the server's place is no server of MCP. */
+  /** The program that answers in place of the server is not an MCP server. */
   async #serverFails(): Promise<Finding> {
     const upstream = await Upstream.start(html("<h1>Internal Server Error</h1>", 500));
     await this.#tenant.change({ servers: this.#servers.map((row) => ({ ...row, upstream: { ...row.upstream, url: upstream.url() } })) });

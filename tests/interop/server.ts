@@ -25,7 +25,7 @@ export class Server {
     this.#fixture = fixture;
   }
 
-  /** One that knows the revisions of this era, and of those before. */
+  /** A server that supports the revisions of this era and of earlier ones. */
   static async start(era: Era): Promise<Server> {
     const server: Server = new Server(await Fixture.start({ json: true, sessionsOnly: era === "session", populate: (mcp) => server.#populate(mcp) }));
     return server;
@@ -62,7 +62,7 @@ export class Server {
         resolve();
       };
       request?.signal.addEventListener("abort", () => stop("connection closed"));
-      // Without sessions the SDK ends a request when its connection is closed.
+      // If there are no sessions, the SDK ends a request when its connection is closed.
       const ended = call.era === "session" ? "session ended" : "connection closed";
       mcpReq.signal.addEventListener("abort", () => stop(mcpReq.signal.reason instanceof SdkError ? ended : "notification"));
     });

@@ -47,7 +47,7 @@ async function pages({ command: [program, ...args], env }: Server): Promise<stri
     if (!line.startsWith("{")) return;
     const message = JSON.parse(line) as Message;
     if (message.method === undefined) waiting.get(message.id ?? NaN)?.({ message, line });
-    // Whatever it asks of its client is refused.
+    // All of its requests to the client are refused.
     else if (message.id !== undefined) send({ id: message.id, error: { code: -32601, message: "not here" } });
   });
   let id = 0;

@@ -36,12 +36,12 @@ export class Api {
     return this.client.delete(this.token, path, extras);
   }
 
-  /** What is at `path`, which must be there. */
+  /** The record at `path`, which must exist. */
   async read<Body>(path: string): Promise<Body> {
     return done(`GET ${path}`, await this.get<Body>(path));
   }
 
-  /** A change that every lane must take. */
+  /** A change that every lane must confirm. */
   async change<Body>(method: "POST" | "PATCH" | "PUT" | "DELETE", path: string, body?: unknown, extras?: Extras): Promise<Body> {
     return done(`${method} ${path}`, await this.client.send<Body>(method, this.token, path, body, extras));
   }

@@ -77,7 +77,7 @@ export function decide(api: Api, verdict: Verdict, id: string, body?: object | s
   return api.post(`/v1/approvals/${id}/${verdict}`, body, extras);
 }
 
-/** A decision that must be taken. */
+/** A decision that must be accepted. */
 export async function decided(api: Api, verdict: Verdict, id: string, body?: object): Promise<Approval> {
   const reply = await decide(api, verdict, id, body);
   expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 200, code: undefined });

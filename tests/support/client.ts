@@ -26,7 +26,7 @@ export class Client {
 
   /** Sends one request. Reads the body of the answer as JSON, except for status 204, and for metrics, which are text. */
   async request<Body>(path: string, init: RequestInit = {}): Promise<Reply<Body>> {
-    // What the platform says of who connects.
+    // The connecting address, as the platform reports it.
     const headers = { "cf-connecting-ip": "127.0.0.1", ...(init.headers as Record<string, string> | undefined) };
     const response = await fetch(new URL(path, this.url), { ...init, headers });
     const text = await response.text();

@@ -17,7 +17,7 @@ globalThis.Date = class extends MachineDate {
   }
 };
 
-/** From now on, the clock is ahead by so much. */
+/** From now on, the clock is ahead by this much. */
 export function clockIsAhead(ms) {
   aheadMs = ms;
 }

@@ -19,7 +19,7 @@ function wrap(target, members) {
   });
 }
 
-// Whatever a stub is asked to do is a hop.
+// Every call of a stub is a hop.
 const countedStub = (stub) =>
   new Proxy(stub, {
     get(_, name) {

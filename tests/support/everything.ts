@@ -18,7 +18,7 @@ export class Everything {
 
   static async start(): Promise<Everything> {
     const port = await freePort();
-    // It tells its environment to whoever asks.
+    // The server returns its environment to every caller.
     const child = spawn(process.execPath, [PROGRAM, "streamableHttp"], { env: { PORT: String(port) }, stdio: "ignore" });
     const everything = new Everything(`http://127.0.0.1:${port}/mcp`, child);
     try {

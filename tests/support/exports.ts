@@ -19,7 +19,7 @@ const SEED = Buffer.alloc(32, 9);
 export const LOG_SECRETS = { TOKEN_MAC_KEY: MAC_KEY, LOG_KEY: SEED.toString("hex"), LOG_ORIGIN: HOST };
 
 export const originOf = (log: string) => `${HOST}/v1/log/${log}`;
-/** Signs for a log as the worker does; with another seed, as somebody else would. */
+/** Signs for a log as the worker does, or with another seed, as an attacker would. */
 export const logSigner = (log: string, seed = SEED) => new Signer(originOf(log), ED25519, seed);
 
 export interface Run {

@@ -56,7 +56,7 @@ export interface Vars {
   CLOCK_AHEAD_MS?: number;
 }
 
-/** How D1 can be hindered. */
+/** The faults of D1. */
 export type DatabaseState = "up" | "slow" | "failing" | "losing" | "hanging" | "locked";
 
 /** How late D1's answers are while it is slow: within every limit. */
@@ -280,7 +280,7 @@ export class Tenant {
     return new Api(this.#gateward, this.admin);
   }
 
-  /** The same with a credential of another administrator, with these scopes. */
+  /** The same with the credential of another administrator, which has these scopes. */
   async apiWith(scopes: string[], row: Omit<CredentialRow, "credential" | "agent" | "scopes"> = {}): Promise<Api> {
     const credential = mintAdministratorToken(MAC_KEY, this.name);
     await this.register({ credentials: [{ credential, scopes, administrator: "second", ...row }] });

@@ -66,7 +66,7 @@ function wrap(target, members) {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What becomes of asking D1 for `sql`. */
+/** The result of a request to D1 with `sql`. */
 async function asked(sql, ask) {
   if (LOAD_OF_RECORDS.test(sql)) loads += 1;
   switch (database.matches.test(sql) ? database.state : "up") {
@@ -88,9 +88,9 @@ async function asked(sql, ask) {
   }
 }
 
-/** Of each statement, its SQL. */
+/** The SQL of each statement. */
 const texts = new WeakMap();
-/** Of statements that are hindered, those that D1 itself knows. */
+/** For hindered statements, the original statement of D1. */
 const statements = new WeakMap();
 function hinderedStatement(statement, sql) {
   const isLoad = LOAD_OF_RECORDS.test(sql);

@@ -41,7 +41,7 @@ export async function toolsAt(url: string): Promise<Tool[]> {
   return tools;
 }
 
-/** A server and what it has, all of it approved and only reading, but for the changes to tools by name. */
+/** A server with its tools, all approved and only reading, except for changes to tools by name. */
 export function mcpRows(
   server: string,
   tools: Tool[],

@@ -1,4 +1,4 @@
-// What programs of this repository share: those that a target of the Makefile runs.
+// Shared by the programs that targets of the Makefile run.
 
 /** Runs `main`. An error becomes one line and exit status 1. */
 export async function run(main: () => Promise<void>): Promise<void> {

@@ -19,7 +19,7 @@ export class Samples {
     this.#samples = new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
   }
 
-  /** What a credential is shown. */
+  /** The metrics that a credential gets. */
   static async read(client: Client, token: string): Promise<Samples> {
     const response = await fetch(new URL("/metrics", client.url), { headers: { authorization: `Bearer ${token}` } });
     if (response.status !== 200) throw new Error(`/metrics was answered ${response.status}: ${await response.text()}`);

@@ -1,5 +1,5 @@
-// Verifies receipts from their published form alone: SHA-256 over RFC 8785 JSON, each body
-// holding the hash of the one before. Shares nothing with the worker but that description.
+// Verifies receipts from their published form alone: SHA-256 over RFC 8785 JSON, each body holding
+// the hash of the one before. It shares no code with the worker.
 import { createHash } from "node:crypto";
 import type { ReceiptRecord } from "./api/types.gen.ts";
 

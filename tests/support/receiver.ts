@@ -51,12 +51,12 @@ export class Receiver {
     return receiver;
   }
 
-  /** Where it is. */
+  /** Its URL. */
   url(path: string): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
-  /** What came to this path. */
+  /** The requests to this path. */
   at(path: string): Received[] {
     return this.received.filter((received) => received.path === path);
   }

@@ -12,7 +12,7 @@ export const VERSION = "2026-07-28";
 export const ENVELOPE = { "io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": { sampling: {}, elicitation: {}, roots: {} } };
 export const STREAM = { "content-type": "text/event-stream" };
 
-/** One that is null is left out. */
+/** A header that is null is left out. */
 export type Fields = Record<string, string | null>;
 
 export interface Wire {
@@ -57,7 +57,7 @@ export class Recorder {
     this.upstream.answer = results({ content: [{ type: "text", text: "recorded" }] });
   }
 
-  /** Registers an MCP server behind the upstream; of the actions it has what is named, or all. */
+  /** Registers an MCP server behind the upstream, with the named actions, or with all. */
   async server(name: string, fields: Partial<UpstreamFields> = {}, actions = ACTIONS, trust: "trusted" | "untrusted" = "trusted"): Promise<void> {
     const tool = (tool: string, row: Partial<ToolRow> = {}): ToolRow => ({ server: name, tool, mutates: false, risk: "low", ...row });
     await this.tenant.register({
@@ -73,7 +73,7 @@ export class Recorder {
     await this.forget();
   }
 
-  /** The lane reads its records anew. */
+  /** Makes the lane read its records again. */
   async forget(): Promise<void> {
     // A lane that does not run remembers nothing.
     await this.tenant.evict().catch(() => undefined);

@@ -99,7 +99,7 @@ export interface RegistryRows {
 export const AGENT_SCOPES = ["tools:read", "tools:write"];
 /** The scopes of a tenant's first administrator: everything in the tenant. */
 export const ADMINISTRATOR_SCOPES = ["approvals:decide", "registry:read", "registry:write", "audit:read", "metrics:read"];
-/** Makes and ends tenants. */
+/** Creates and deletes tenants. */
 export const TENANTS_SCOPE = "tenants:admin";
 export const ADMINISTRATOR = "admin";
 export const ENVIRONMENT = "production";
@@ -229,7 +229,7 @@ function memberships(tenant: string, agent: string, groups: string[], created_at
   ];
 }
 
-/** A server's or tool's status as what administrators did to it. */
+/** The marks of a server or tool that give it this status. */
 function flags(status: ToolStatus): Record<string, number> {
   return {
     approved: Number(status !== "pending"),
@@ -238,7 +238,7 @@ function flags(status: ToolStatus): Record<string, number> {
   };
 }
 
-/** Absent restricts nothing; empty leaves nothing. */
+/** An absent list restricts nothing. An empty list allows nothing. */
 function list(values: string[] | undefined): string | null {
   return json(values);
 }

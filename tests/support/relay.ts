@@ -1,5 +1,5 @@
-// Sends what a program of its own process asks on to Gateward with this process's `fetch`, so that
-// the answers are held to the API's description too (described-answers.ts).
+// Forwards the requests of a program in another process to Gateward with this process's `fetch`. So
+// these answers are compared with the API's description too (described-answers.ts).
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
@@ -9,7 +9,7 @@ export interface Relay {
   close(): void;
 }
 
-/** What belongs to one connection, or to how `fetch` has decoded the body. */
+/** Headers that belong to one connection, or to the body before `fetch` decoded it. */
 const OF_THE_CONNECTION = ["connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"];
 
 export async function relayTo(target: URL): Promise<Relay> {

@@ -34,12 +34,12 @@ export interface Ids {
 export interface Route {
   method: string;
   path: string;
-  /** Of an administrator; or who else may come in. */
+  /** The scope of an administrator, or who else has access. */
   scope: string | "nobody's" | "the secret" | "an agent" | "a harness";
-  /** A body that it takes. */
+  /** A body that the route accepts. */
   body?: (ids: Ids) => object;
   query?: string;
-  /** Agents may read too: what is their own. */
+  /** Agents may also read their own records. */
   forAgents?: true;
   /** Of a transparency log, which only a worker with a key for logs has. */
   ofLog?: true;
@@ -171,7 +171,7 @@ export function newKey(): string {
   return generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
 }
 
-/** Routes that administrators come in by. */
+/** Routes for administrators. */
 export const ADMINISTRATION = ROUTES.filter(({ scope }) => scope.includes(":"));
 
 /** The path with the values of `ids` in it, and its query. */
@@ -182,7 +182,7 @@ export function pathOf({ path, query }: Route, ids: Ids): string {
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/** Whatever a path's parameters are called. */
+/** The path without the names of its parameters. */
 export const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
 
 export function operationsOf({ paths }: Document): { method: string; path: string; operation: Operation }[] {

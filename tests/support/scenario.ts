@@ -137,7 +137,7 @@ export const SCENARIO: Step[] = [
 
 /** The steps of the scenario's only approval. Each has a receipt of its own. */
 export const APPROVAL_CHANGES = ["approval_approved", "approval_tampered", "approval_used"];
-/** Who is asked for it. */
+/** The group that must approve. */
 export const APPROVER_GROUP = "release-managers";
 
 /** One run of the scenario, with an id that no other run has. */

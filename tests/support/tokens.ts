@@ -35,7 +35,7 @@ export function hasValidMac(token: string, macKey: string): boolean {
   return found.length === expected.length && timingSafeEqual(found, expected);
 }
 
-/** `message` with the MAC that `macKey` gives it, whatever its shape: for tests of the shape. */
+/** `message` with its MAC by `macKey`. The message can have any form, for tests of the form. */
 export function sign(message: string, macKey: string): string {
   return `${message}.${mac(message, macKey)}`;
 }

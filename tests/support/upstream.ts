@@ -60,12 +60,12 @@ export class Upstream {
     return upstream;
   }
 
-  /** Where it is. */
+  /** Its URL. */
   url(path = "/"): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
-  /** What came to this path, whatever its query. */
+  /** The requests to this path, with any query. */
   at(path: string): Exchange[] {
     return this.received.filter((exchange) => exchange.path.split("?")[0] === path);
   }
@@ -90,7 +90,7 @@ export function redirect(location: string, status = 307): Answering {
   return (_, response) => response.writeHead(status, { location }).end();
 }
 
-/** One event of a stream; without an id where it has none. */
+/** One event of a stream, with an id if one is given. */
 export function event(message: unknown, id?: string): string {
   return `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }
@@ -103,7 +103,7 @@ export function events(...pieces: Piece[]): Answering {
   };
 }
 
-/** The same, and then the connection is reset in place of a normal end. */
+/** The same, but the connection is reset instead of ending normally. */
 export function dies(...pieces: Piece[]): Answering {
   return async (_, response) => {
     await send(response, pieces);
@@ -118,7 +118,7 @@ export function endless(...pieces: Piece[]): Answering {
   };
 }
 
-/** Nothing, not even a head. */
+/** Answers nothing, not even a head. */
 export function hangs(): Answering {
   return () => undefined;
 }

@@ -57,7 +57,7 @@ interface Answer {
 const answer = (status: number, text: string): Answer => ({ status, text: `${text}\n` });
 
 export class Witness {
-  /** All that it cosigned, in order. */
+  /** Everything that it cosigned, in order. */
   readonly cosigned: Cosigned[] = [];
   readonly submissions: Submission[] = [];
   /** The time of its cosignatures, in POSIX seconds. */

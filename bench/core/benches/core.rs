@@ -10,7 +10,7 @@ fn core(c: &mut Criterion) {
         let Some(first) = same_name.first() else { continue };
         let mut group = c.benchmark_group(&first.name);
         for operation in same_name {
-            // Not prepared before it is known that the command line asks for it.
+            // Prepared only if the command line asks for it.
             let run = OnceCell::new();
             group.bench_function(operation.of, |b| b.iter(run.get_or_init(|| operation.prepare())));
         }

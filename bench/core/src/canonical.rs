@@ -43,7 +43,7 @@ pub fn operations() -> Vec<Operation> {
     of_documents.chain(from_bytes).collect()
 }
 
-/// Parsing too, with all that Gateward refuses on the way: duplicate keys, depth, integers beyond
+/// With parsing, which includes the checks of Gateward: duplicate keys, depth, integers beyond
 /// ±2^53.
 fn of_bytes(name: &'static str, document: Document) -> [Operation; 2] {
     [

@@ -85,7 +85,7 @@ fn is_valid(cache: &RegistryCache, command: &GateCommand) -> bool {
         && credential.expires_at_ms.is_none_or(|at_ms| NOW_MS < at_ms)
 }
 
-/// A lane's cache with so many credentials of one agent.
+/// A lane's cache with this many credentials of one agent.
 fn cache_of(keys: usize) -> RegistryCache {
     let engine = PolicyEngine::new(gateward_policies::bundle());
     let mut cache = RegistryCache::default();
@@ -102,7 +102,7 @@ fn call_with(at: usize) -> GateCommand {
     GateCommand { key_id: format!("k{at}"), secret_hash, ..Call::read().command() }
 }
 
-/// As long as secrets are.
+/// The length is that of a secret.
 fn secret(at: usize) -> String {
     format!("{at:043}")
 }

@@ -226,11 +226,11 @@ fn decision(name: &'static str, call: Call, reason_code: &'static str) -> Operat
     })
 }
 
-/// What the policies say of the request that `decide_*` makes, on the shipped bundle.
+/// The evaluation of the request that `decide_*` makes, on the shipped bundle.
 ///
-/// Gateward's side is `gate::evaluate_policies`: the call's values to Cedar's, entities, slice,
-/// evaluation, and what it must know for that (who calls, which tool), so it does a little more
-/// than the peer's, which begins with all of that known.
+/// Gateward's side is `gate::evaluate_policies`: it converts the call's values to Cedar's, makes
+/// the entities, finds the slice and evaluates it. It also finds out who calls, and which tool. The
+/// peer's side gets both as given, so it does a little less.
 fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
     let of_gateward = call.clone();
     [

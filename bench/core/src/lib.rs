@@ -1,8 +1,8 @@
 //! What is measured: one list of operations for every driver.
 //!
 //! The drivers are criterion (`benches/core.rs`), callgrind (`src/bin/instructions.rs`) and workerd
-//! (`bench/wasm`). An operation asserts, when it is prepared, that it comes to what its name says,
-//! so that no driver can time something else.
+//! (`bench/wasm`). When an operation is prepared, it asserts that its result is the one that its
+//! name says. So no driver can measure something else.
 //!
 //! INVARIANT (lazy): the list costs nothing; only [`Operation::prepare`] builds what an operation
 //! needs, which for 10,000 policies takes seconds.
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_operation_comes_to_what_its_name_says() {
-        // Without the largest bundle: an unoptimised build takes long to compile it.
+        // The largest bundle is left out, because an unoptimised build takes long to compile it.
         for operation in operations().iter().filter(|it| !it.name.contains("10000")) {
             operation.prepare()();
         }

@@ -23,7 +23,7 @@ const COVERED: Covered = Covered { reads: false, writes: true };
 /// The largest whole amount. Billions of runs use a small part of it.
 const MAX: &str = "999999999999999999";
 
-/// Fewer than the rate allows: 1,000 in a millisecond.
+/// Fewer calls than the rate allows, which is 1,000 in a millisecond.
 const RUNS_PER_MS: u64 = 500;
 
 pub fn operations() -> Vec<Operation> {
@@ -41,7 +41,7 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("limits_check_without_rate", GATEWARD, || {
             let (mut ledgers, input) = (ledgers_of(|limit| limit.kind != Kind::Rate), payment());
-            // A book that has counted before, as most have.
+            // A book that has counted before, as most books have.
             call(&mut ledgers, &input, NOW_MS, true);
             assert_counted(&ledgers, 4);
             let ledgers = RefCell::new(ledgers);
@@ -71,7 +71,7 @@ fn call(ledgers: &mut [Ledger<'_>], input: &Json, now_ms: u64, commits: bool) {
     drop(black_box(checked));
 }
 
-/// The runtime, which knows other time zones, is not asked.
+/// The runtime, which has the other time zones, is not asked.
 fn at(now_ms: u64) -> At {
     At { now_ms, offset_s: utc_only }
 }
@@ -120,7 +120,7 @@ fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
     [Ledger { name: agent_book("coder").into(), limits: limits.leak(), ..Ledger::default() }]
 }
 
-/// So many limits count calls, and each has counted one.
+/// This many limits count calls, and each has counted one.
 fn assert_counted(ledgers: &[Ledger<'_>], limits: usize) {
     let mut states = statuses(ledgers, TOOL, COVERED, at(NOW_MS));
     states.retain(|state| state.remaining.is_some());

@@ -25,7 +25,7 @@ pub fn operations() -> Vec<Operation> {
                 r#"["credential_decisions",["allow"],["kh_"#,
             );
             assert!(record(&mut String::new(), &key, KEY_ID).starts_with(expected));
-            // The row's own buffer, which a decision has anyway.
+            // The row's own buffer, which a decision needs in any case.
             let row = RefCell::new(String::with_capacity(256));
             move || {
                 let row = &mut *row.borrow_mut();

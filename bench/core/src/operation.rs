@@ -17,7 +17,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// `prepare` builds what the operation needs, asserts its outcome and gives what is to be run.
+    /// `prepare` builds what the operation needs, asserts its outcome, and returns what is run.
     pub(crate) fn new<F, T>(
         name: impl Into<String>,
         of: &'static str,
@@ -35,7 +35,7 @@ impl Operation {
 
     /// # Panics
     ///
-    /// When the operation does not come to what its name says.
+    /// If the operation's result is not the one that its name says.
     #[must_use]
     pub fn prepare(&self) -> Run {
         (self.prepare)()

@@ -1,4 +1,4 @@
-//! The parts of a call's way, each through the function that the worker or the lane calls.
+//! The parts of a call's path. Each part is the function that the worker or the lane calls.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -27,7 +27,8 @@ const MID_SEQ: u64 = 5_000_000;
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        // All in order but the length of its MAC: what costs most to refuse by its shape.
+        // Everything is right except the length of its MAC. Of the tokens that are refused because of their form, it
+        // costs the most.
         Operation::new("deny_malformed_token", GATEWARD, || {
             credential(format!("gw_demo.coder.0.k1.{SECRET}.AAAAAAAAAA"), TokenError::Malformed)
         }),
@@ -103,7 +104,7 @@ fn credential(text: String, refused: TokenError) -> impl Fn() -> bool + 'static 
     move || token::parse(black_box(&text), &keys).is_ok()
 }
 
-/// What an allowed read comes to.
+/// The decision on an allowed read.
 fn allowed() -> Ruling {
     Ruling {
         decision: Decision::Allow,

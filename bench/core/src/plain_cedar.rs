@@ -53,7 +53,7 @@ impl Plain {
     }
 }
 
-/// Both came to the same decision, by the same policies.
+/// Both have the same decision, by the same policies.
 pub fn assert_same(name: &str, plain: &Response, gateward: &Evaluation) {
     assert_eq!(plain.decision() == Decision::Allow, gateward.allowed, "{name}");
     assert_eq!(plain.diagnostics().errors().count(), gateward.erring.len(), "{name}");

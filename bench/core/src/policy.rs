@@ -18,7 +18,7 @@ const COLD_SIZES: [usize; 3] = [10, 1_000, 10_000];
 
 const LARGEST: usize = 10_000;
 
-/// Policies that match the call, whatever the size: one permits it.
+/// Policies that match the call, for every size of the bundle. One of them permits it.
 const MATCHING: usize = 10;
 
 pub fn operations() -> Vec<Operation> {
@@ -39,8 +39,8 @@ pub fn operations() -> Vec<Operation> {
             }),
         ]
     });
-    // Of an isolate that has just started: no policy was decoded before. Each run needs a new
-    // engine, since an engine keeps what it decoded.
+    // The first evaluation of an isolate: no policy was decoded before. Each run needs a new
+    // engine, because an engine keeps what it decoded.
     let cold = COLD_SIZES.into_iter().map(|count| {
         Operation::new(format!("bundle_cold_start_{count}"), GATEWARD, move || {
             let bundle = generated(count);
@@ -49,8 +49,8 @@ pub fn operations() -> Vec<Operation> {
             run
         })
     });
-    // Scopes that were never evaluated together: each run is of another agent on another server, so
-    // that no slice is found. Nobody is permitted there.
+    // Scopes that were never evaluated together. Each run is of another agent on another server, so
+    // no slice is found. No policy permits these calls.
     let new_slice = Operation::new("policy_eval_10000_policies_new_slice", GATEWARD, || {
         let engine = PolicyEngine::new(generated(LARGEST));
         let next = Cell::new(0);

@@ -1,4 +1,4 @@
-//! What it costs to read the values of a result, and to look a sink up.
+//! The cost of reading the values of a result, and of looking up a sink.
 
 use std::hint::black_box;
 

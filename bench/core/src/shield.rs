@@ -1,5 +1,5 @@
-//! What the shield costs: on ordinary arguments, on the dearest text that was found, and beside the regular expressions
-//! of a usual sidecar on the same bytes.
+//! What the shield costs: on ordinary arguments, on the most expensive text that is known, and compared with the
+//! regular expressions of a usual sidecar on the same bytes.
 
 use std::hint::black_box;
 
@@ -59,13 +59,13 @@ pub fn ordinary(bytes: usize) -> String {
     frame.replace("\"body\":\"\"", &format!("\"body\":\"{body}\""))
 }
 
-/// The dearest text that was found: each byte is a token of SQL that begins patterns, and an escape, so that it is read
-/// again in its decoded form.
+/// The most expensive text that is known: each byte is a token of SQL that begins patterns, and is an escape, so that
+/// it is read again in its decoded form.
 pub fn worst_case() -> String {
     format!("[\"%41 {}\"]", "'='".repeat(65_536 / 3))
 }
 
-/// About the patterns of a usual sidecar, each tried on each text.
+/// Patterns like those of a usual sidecar. Each is tried on each text.
 #[cfg(not(target_arch = "wasm32"))]
 mod regex {
     use super::*;

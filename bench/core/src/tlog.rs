@@ -1,4 +1,4 @@
-//! What the transparency log costs, beside the hashes and the signature that it cannot do without.
+//! What the transparency log costs, compared with the hashes and the signature that it must compute.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use crate::operation::{GATEWARD, Operation};
 /// Leaves of the tree before the operation.
 const SIZE: u64 = 1_000_000;
 
-/// Receipts that one flush brings.
+/// Receipts in one flush.
 const RECEIPTS: usize = 500;
 
 /// Bytes of a receipt.
@@ -22,7 +22,7 @@ const RECEIPT_BYTES: usize = 1_024;
 const ORIGIN: &str = "gateward.example/v1/log/acme.lane-3";
 const SEED: [u8; 32] = [7; 32];
 
-/// SHA-256 of as many bytes, and Ed25519 of the same text, with the same code.
+/// SHA-256 of the same number of bytes, and Ed25519 of the same text, with the same code.
 const SHA256: &str = "sha256";
 const ED25519: &str = "ed25519";
 

@@ -51,7 +51,7 @@ fn full() -> ([SlidingWindow; 3], u64) {
             window.add(NOW_MS + call * STEP_MS, *width_ms, None, PARTS_IN_STATE);
         }
     }
-    // Never too few, and at most a part of the window more.
+    // The count is never too low, and includes at most one part of the window too much.
     for (window, width_ms) in windows.iter().zip(&WIDTHS_MS) {
         let (count, calls) = (window.counted(now_ms, *width_ms).count, width_ms / STEP_MS);
         assert!((calls..=calls + calls / PARTS_IN_STATE as u64 + 1).contains(&count), "{count}");

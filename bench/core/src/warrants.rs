@@ -1,4 +1,4 @@
-//! What warrants cost, beside the reference implementation on the same bytes. The reference runs natively only.
+//! What warrants cost, compared with the reference implementation on the same bytes. The reference runs natively only.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub fn operations() -> Vec<Operation> {
     let mut all = own();
     #[cfg(not(target_arch = "wasm32"))]
     all.extend(reference::operations());
-    // Peers follow what they are compared with.
+    // Each peer follows the operation that it is compared with.
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
@@ -194,15 +194,15 @@ const COMPARED: i64 = 120;
 /// Bytes of a link of the worst case that are only read.
 const FILLER_BYTES: usize = 2_400;
 
-/// As many links as there can be, which fill the largest stack and take almost all steps of comparison, with as many
-/// approvals as there can be. Each approver's first approval has a wrong signature.
+/// The most links that are allowed, which fill the largest stack and take almost all steps of comparison, with the
+/// most approvals that are allowed. Each approver's first approval has a wrong signature.
 pub fn worst_case() -> impl Fn() -> bool {
     let mut chain = chain(u8::try_from(MAX_LINKS).unwrap());
     let approver = |number: usize| secret(100 + u8::try_from(number).unwrap());
     let filler = vec![0; FILLER_BYTES];
     let mut parent_hash = None;
     for (at, link) in chain.iter_mut().enumerate() {
-        // Each is found at the other end of the list before it.
+        // Each value is found at the other end of the list in the link before.
         let mut values: Vec<Json> =
             (0..COMPARED).map(|number| Json::Integer(100_000 + number)).collect();
         if at % 2 == 1 {
@@ -276,7 +276,7 @@ mod reference {
             Operation::new("warrant_attenuate", TENUO, || {
                 let (root, holder) =
                     (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]));
-                // It looks at the clock, so the parent is of now.
+                // It reads the clock, so the parent is issued now.
                 let stack = tenuo::wire::encode(&issued(&root)).unwrap();
                 move || {
                     let parent = tenuo::wire::decode(black_box(&stack)).unwrap();

@@ -1,8 +1,7 @@
-//! Every parser and walker that takes outside input, at the largest input that it accepts and in the
-//! shape that costs it most.
+//! Every parser and walker of outside input, with the largest input that it accepts, in the form that costs the most.
 //!
-//! A name ends with the input's KiB: the target is 50 ms for each MiB. An operation asserts that its
-//! input is accepted, so that none is fast because it refuses.
+//! A name ends with the input's KiB: the target is 50 ms for each MiB. An operation asserts that its input is
+//! accepted, so that no operation is fast because it refuses its input.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -68,8 +67,8 @@ where
     Operation::new(name, GATEWARD, prepare)
 }
 
-/// An object of as many fields as there can be, which fill `bytes`: its keys are equal for most of
-/// their length, stand in the wrong order, and are not ASCII.
+/// An object with the most fields that are allowed, which fill `bytes`. Its keys are equal for most
+/// of their length, are in the wrong order, and are not ASCII.
 fn wide(bytes: usize) -> String {
     let fields = MAX_JSON_NODES - 100;
     let length = bytes / fields - 12;
@@ -77,7 +76,7 @@ fn wide(bytes: usize) -> String {
     format!("{{{}}}", (0..fields).rev().map(field).collect::<Vec<_>>().join(","))
 }
 
-/// An object as deep as there can be, wide at its bottom.
+/// An object of the greatest depth, which is wide at its bottom.
 fn deep(bytes: usize, levels: usize) -> String {
     let around = levels * r#"{"a":}"#.len();
     let mut text = r#"{"a":"#.repeat(levels);
@@ -193,8 +192,7 @@ fn bodies() -> Vec<Operation> {
     ]
 }
 
-/// A call in the stateless era, with as many `Mcp-Param` headers as there can be: each is the last of
-/// the arguments.
+/// A call in the stateless era, with the most `Mcp-Param` headers that are allowed. Each repeats the last argument.
 fn message(arguments: &str) -> (String, Headers) {
     let last = arguments.rfind('}').unwrap();
     let arguments = format!("{},\"z\":42}}", &arguments[..last]);
@@ -211,7 +209,7 @@ fn message(arguments: &str) -> (String, Headers) {
     (body, headers)
 }
 
-/// What is changed of a message before it goes on.
+/// The changes to a message before it is forwarded.
 fn rewrite(arguments: String, name: &'static str) -> impl Fn() -> String {
     let (body, headers) = message(&arguments);
     let mut received = message::receive(body.as_bytes(), &headers).unwrap();
@@ -291,7 +289,7 @@ fn read_events(bytes: &[u8], piece: usize) -> usize {
     events
 }
 
-/// As many tools as there can be, each with patterns that cost much to look at.
+/// The most tools that are allowed, each with patterns that are expensive to check.
 fn listing(bytes: usize) -> String {
     let tool = |at: usize| {
         let pattern = r"[^\\d]{1,20}\\p{L}";
@@ -304,7 +302,7 @@ fn listing(bytes: usize) -> String {
     format!(r#"{{"tools":[{}]}}"#, tools.join(","))
 }
 
-/// What a server says that arguments must be, and arguments.
+/// The schemas of servers, and arguments.
 fn schemas() -> Vec<Operation> {
     vec![
         // The targets of these are 20 ms and 4 MB.
@@ -334,11 +332,11 @@ fn schemas() -> Vec<Operation> {
     ]
 }
 
-/// The schema that costs most of all that are accepted: found by adding parts as long as it is.
+/// The most expensive schema that is accepted. It is found by adding parts while the schema is accepted.
 ///
 /// # Panics
 ///
-/// When there is no such schema.
+/// If there is no such schema.
 #[must_use]
 pub fn costliest(patterns: bool) -> String {
     let of = |parts: usize, text: usize| {
@@ -387,7 +385,7 @@ fn texts() -> Vec<Operation> {
             matches
         }),
         operation("worst_case_url_16_kib", || {
-            // Each literal fits once case is folded, but the last.
+            // Every literal except the last one matches if case is ignored.
             let route = |at| HttpRoute {
                 method: "GET".to_owned(),
                 path: format!("{}/{at}", "/A".repeat(MAX_ROUTE_SEGMENTS - 1)),

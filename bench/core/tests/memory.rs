@@ -1,4 +1,5 @@
-//! What the costliest schema takes that is accepted. In Wasm it is less: a pointer is half as large.
+//! The memory of the most expensive schema that is accepted. In Wasm it takes less, because a pointer is half as
+//! large.
 
 use std::alloc::System;
 
@@ -14,7 +15,7 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 #[test]
 fn the_costliest_schema_takes_what_the_cache_counts_for_it_and_at_most_4_mb() {
-    // What the library keeps for all schemas is made once.
+    // The library makes once what it keeps for all schemas.
     Schema::compile("{}").unwrap();
     for patterns in [false, true] {
         let text = costliest(patterns);

@@ -13,7 +13,7 @@ use gateward_bench::{Run, find, operations};
 use worker::{Context, Env, Request, Response, Result, event};
 
 thread_local! {
-    /// What was asked for before: only the first request for an operation prepares it.
+    /// The operations that were requested before. Only the first request for an operation prepares it.
     static PREPARED: RefCell<HashMap<String, Run>> = RefCell::default();
 }
 

@@ -1,5 +1,5 @@
-//! Reads `shield/<name>.json` and `tenants/<tenant>/shield.json`: the rules of the shield. Each rule's examples are
-//! tried here, so a bundle whose rules do not do what they say is not built.
+//! Reads `shield/<name>.json` and `tenants/<tenant>/shield.json`: the rules of the shield. Each rule is tried on its
+//! examples here. If a rule does not match as its examples say, the build fails.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::sources::SourceFile;
 const MAX_STEPS: usize = 5;
 const MAX_WITHIN: u16 = 256;
 
-/// Bytes of a literal. A shorter one would be found too often: each time costs a step of its rules. Two characters of
-/// most scripts have six bytes; signs of code have two.
+/// Bytes of a literal. A shorter literal would be found too often, and each match costs a step of its rules. Two
+/// characters of most scripts have six bytes; signs of code have two.
 const LITERAL_BYTES: std::ops::RangeInclusive<usize> = 1..=64;
 
 #[derive(Deserialize)]

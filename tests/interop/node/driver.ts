@@ -14,7 +14,7 @@ export interface Shown {
   is_error: boolean;
 }
 
-/** A library that is connected. What its methods reject with is what the library tells its user. */
+/** A library that is connected. If a method fails, its error is what the library shows its user. */
 export interface Connection {
   tools(): Promise<string[]>;
   call(name: string, args: Record<string, unknown>, meta: Record<string, unknown> | undefined, signal: AbortSignal): Promise<Shown>;

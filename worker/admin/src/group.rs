@@ -308,7 +308,7 @@ impl Write for SetMember {
         match (self.present, self.kind) {
             (true, _) => {}
             (false, MemberKind::Administrator) => protection::keeps_a_member(&protected)?,
-            // An agent approves nothing, and containing an agent waits for nobody.
+            // An agent approves nothing, and a change that contains an agent must not wait.
             (false, MemberKind::Agent) => protected.clear(),
         }
         protection::guard(at, &protected, &self.member, change)

@@ -7,7 +7,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 pub(super) struct LastAdministrator {
     /// The tenant's last one that can change its registry.
     last_administrator: bool,
-    /// The last one of all that can administer tenants.
+    /// The last credential of all tenants that can administer tenants.
     last_operator: bool,
 }
 

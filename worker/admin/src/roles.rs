@@ -283,7 +283,7 @@ fn reach(definition: &Json, name: &[String], roles: &ArgumentRoles) -> Reach {
     if !name.iter().any(is_verb) || !name.iter().any(is_thing) || !name.iter().all(known) {
         return Reach::Outside;
     }
-    // The id of a thing of the user, such as `id` or `note_id`, names nobody.
+    // The id of a thing of the user, such as `id` or `note_id`, does not name a person.
     let own_id = |argument: &str| {
         let words = words(argument);
         let id = words.split_last().filter(|(last, _)| *last == "id");

@@ -249,8 +249,8 @@ impl<'de> Deserialize<'de> for SignedList {
     }
 }
 
-/// Revokes the warrants of a signed list. A list can add revocations, and lifts none. They hold only for chains of this
-/// root, because nobody else vouches for what is in the list.
+/// Revokes the warrants of a signed list. A list can add revocations, and lifts none. They hold only for chains of
+/// this root, because only the holder of this root signed the list.
 pub struct TakeRevocationList {
     pub root_id: Name,
     pub request: RevocationListRequest,

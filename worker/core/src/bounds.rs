@@ -16,7 +16,7 @@ pub const MAX_JSON_NODES: usize = 10_000;
 /// have values. Each needs some 100 bytes of memory, even if it is short.
 pub const MAX_RAW_PARTS: usize = MAX_JSON_NODES;
 
-/// `Mcp-Param-*` headers of a request. Each is compared with every argument. Nobody needs more for routing.
+/// `Mcp-Param-*` headers of a request. Each is compared with every argument. Routing needs no more.
 pub const MAX_PARAMETER_HEADERS: usize = 32;
 
 /// Bytes of a request id, approval id or nonce: several times a UUID with a prefix.

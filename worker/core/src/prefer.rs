@@ -1,7 +1,7 @@
 //! Preferences of a request: the header `Prefer` (RFC 7240).
 
-/// The seconds of the preference `wait`. Of several, only the first counts. `None` if it is absent, or not a number of
-/// seconds.
+/// The seconds of the preference `wait`. If there are several, only the first counts. `None` if it is absent, or not a
+/// number of seconds.
 #[must_use]
 pub fn wait_s(header: &str) -> Option<u32> {
     let (mut is_quoted, mut is_escaped) = (false, false);

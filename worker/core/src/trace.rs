@@ -72,8 +72,8 @@ impl SpanId {
     }
 
     /// The span of a decision: the last 16 digits of the decision's id. They contain its lane's sequence number and
-    /// bits of the hash chain, so no two decisions of a trace have the same. Whoever sees the span of a tool finds
-    /// the decision.
+    /// bits of the hash chain, so no two decisions of a trace have the same. So the span of a tool leads to the
+    /// decision.
     #[must_use]
     pub fn of_decision(decision_id: &str) -> Option<Self> {
         let (_, low) = Uuid::try_parse(decision_id).ok()?.as_u64_pair();
@@ -98,7 +98,7 @@ impl TraceContext {
         Some(Self { trace_id, flags, state: state().filter(|state| is_state(state)) })
     }
 
-    /// A new trace, which nobody is known to record.
+    /// A new trace. It is not known whether anybody records it.
     #[must_use]
     pub fn begin(random: [u8; 16]) -> Option<Self> {
         TraceId::new(random).map(|trace_id| Self { trace_id, flags: 0, state: None })
@@ -125,7 +125,7 @@ fn parent_of(text: &str) -> Option<(TraceId, u8)> {
     match version {
         FORBIDDEN_VERSION => None,
         VERSION => rest.is_empty().then_some((trace_id, flags & (SAMPLED | RANDOM))),
-        // Of a later version, only this flag is known to mean the same.
+        // In a later version, only this flag is known to have the same meaning.
         _ => (rest.is_empty() || rest.starts_with('-')).then_some((trace_id, flags & SAMPLED)),
     }
 }

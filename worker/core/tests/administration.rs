@@ -1,5 +1,5 @@
-//! What administrators' records do to calls, and what a lane decides about an agent itself, each
-//! test named for what must hold.
+//! How administrators' records affect calls, and what a lane itself decides about an agent. Each
+//! test is named for what must hold.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
@@ -29,8 +29,8 @@ fn outcome(gate: &Gate, command: &GateCommand) -> (u16, String) {
 
 #[test]
 fn a_credential_is_used_signed_and_from_its_networks_or_not_at_all() {
-    // Whether the credential has a signing key; its networks; whether the request was signed and
-    // whence it came.
+    // Whether the credential has a signing key; its networks; whether the request was signed, and
+    // from which address it came.
     for (signs, networks, signed, address, status, code) in [
         (false, Value::Null, false, None, 200, "policy_allow"),
         (true, Value::Null, true, None, 200, "policy_allow"),
@@ -110,10 +110,10 @@ fn what_is_banned_is_denied_until_the_ban_expires() {
         assert_eq!(outcome(&gate, &command).1, "policy_allow");
         gate.records.bans =
             bans(json!([{"kind": kind, "subject": subject, "expires_at_ms": until}]));
-        // Also where the request id has its answer already.
+        // Even if the request id already has an answer.
         assert_eq!(outcome(&gate, &command), (200, code.to_owned()), "{kind} {subject}");
         assert_eq!(outcome(&gate, &command), (200, code.to_owned()), "{kind} {subject}");
-        // A repeat is counted, not journalled, and a replay leaves no row either.
+        // A repeat is counted and not journalled, and a replay writes no row either.
         let rows = if code == "policy_allow" { 1 } else { 2 };
         assert_eq!(gate.receipts().len(), rows, "{kind} {subject}");
         gate.now_ms.set(until);
@@ -186,7 +186,7 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
         (own.rate_capacity, own.quota_per_day) = (agent, agent);
         let reply = gate.try_call(&command(&read_call())).unwrap();
         assert_eq!(reply.rate.unwrap().limit, limit, "{agent:?} {tenant:?}");
-        // Room for more requests than the quota has calls.
+        // The bucket has more requests than the quota has calls.
         gate.records.agent.as_mut().unwrap().rate_capacity = Some(1_000);
         gate.now_ms.set(gate.now_ms.get() + 1_000);
         let allowed = (0..5).filter(|_| gate.call(&read_call()).1["decision"] == "allow").count();
@@ -194,7 +194,7 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
     }
 }
 
-/// More than two denials within 100 s raise, each quiet 600 s lower.
+/// More than two denials within 100 s raise the tier by a step. Each 600 s without a denial lower it by a step.
 fn watched() -> Gate {
     let mut gate = Gate::new();
     let tenant = gate.records.tenant.as_mut().unwrap();
@@ -239,7 +239,7 @@ fn denials_raise_an_agents_risk_tier_quiet_lowers_it_and_policies_see_it() {
     let tier = "SELECT risk_steps FROM agents WHERE agent = 'coder'";
     assert_eq!(gate.count(tier), 2);
     wait(600);
-    // A dry run sees it and leaves the event to the first call that is written down.
+    // A dry run sees the new tier. The event is written with the first call that is journalled.
     let dry = with(write_call(), json!({"dry_run": true}));
     assert_eq!(
         (contained(&gate).risk_steps, gate.call(&dry).1["decision"].clone()),
@@ -331,11 +331,11 @@ fn restore_lifts_the_lanes_quarantine_and_nothing_else() {
     let event = "SELECT source || ' ' || detail FROM audit_events WHERE kind = 'agent_restored'";
     assert_eq!(gate.text(event), format!(r#"ada {{"decision_id":{by}}}"#));
 
-    // One that follows within the minute is told from its first denial on.
+    // If another quarantine follows within the minute, its first denial is journalled.
     gate.quarantine();
     assert!(gate.call(&read_call()).1["receipt"].is_object());
     assert_eq!(gate.restore("coder"), Ok(Ok(())));
-    // An administrator's own quarantine is the registry's, and stays.
+    // A quarantine by an administrator is in the registry, and stays.
     gate.records.agent.as_mut().unwrap().status = AgentStatus::Quarantined;
     assert_eq!(gate.restore("coder"), Ok(Ok(())));
     assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined");
@@ -354,7 +354,7 @@ fn a_full_journal_refuses_to_restore_and_the_agent_stays_stopped() {
     assert!(!contained(&gate).quarantined);
 }
 
-/// Each write from a restore to the end of its flush, failed and lost.
+/// Each write from a restore to the end of its flush: once it fails, and once its answer is lost.
 #[test]
 fn a_restore_that_breaks_anywhere_is_done_once_or_not_at_all() {
     let mut steps = 0;
@@ -369,7 +369,7 @@ fn a_restore_that_breaks_anywhere_is_done_once_or_not_at_all() {
             let restored = gate.restore("coder");
             if restored.is_err() {
                 assert_eq!(restored, Err(StorageError("injected".to_owned())));
-                // What was not acknowledged may have happened, and is wholly so or not at all.
+                // What was not acknowledged happened completely or not at all.
                 let quarantined = contained(&gate).quarantined;
                 assert_eq!(quarantined, fault == Fault::Failed, "{at}");
                 assert_eq!(gate.receipts().len(), if quarantined { 2 } else { 3 });
@@ -405,7 +405,7 @@ fn a_restore_that_breaks_anywhere_is_done_once_or_not_at_all() {
     assert!(steps >= 12, "only {steps} statements were broken");
 }
 
-/// States of before there was a risk to keep are read, and what is kept since has its format.
+/// States that were stored before risk tiers existed can be read. The format of the risk state is pinned.
 #[test]
 fn the_state_of_a_watched_and_quarantined_agent_keeps_its_format() {
     let mut gate = watched();

@@ -1,4 +1,4 @@
-//! The life of an approval in its lane, on real SQLite: each way it can go, and any interleaving.
+//! The life of an approval in its lane, on real SQLite: each possible course, and random interleavings.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
@@ -24,7 +24,7 @@ use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 const MINUTE_MS: u64 = 60_000;
 const OPEN_MS: u64 = 30 * MINUTE_MS;
 
-/// A refund, of which more than 500 needs two people of `finance`.
+/// A refund. More than 500 needs two people of `finance`.
 fn refund(amount: u32, approval_id: Option<&str>) -> Value {
     let input = json!({"customer_id": "c", "amount": amount, "currency": "EUR"});
     let call = json!({
@@ -34,13 +34,13 @@ fn refund(amount: u32, approval_id: Option<&str>) -> Value {
     arguments(with(read_call(), call), input)
 }
 
-/// What a customer's text made an agent do needs `security`.
+/// A call that a customer's text caused needs `security`.
 fn customers(mut call: Value) -> Value {
     call["context"]["source_trust"] = json!("semi_trusted_customer");
     call
 }
 
-/// The call with these arguments alone.
+/// The call with only these arguments.
 fn arguments(mut call: Value, input: Value) -> Value {
     call["tool_call"]["parameters"] = input;
     call
@@ -53,7 +53,7 @@ fn gate() -> Gate {
     gate
 }
 
-/// Who decides: a name and the groups of it.
+/// A person who decides: a name and its groups.
 type Person = (&'static str, &'static [&'static str]);
 
 const ADA: Person = ("ada", &["finance"]);
@@ -61,7 +61,7 @@ const BOB: Person = ("bob", &["finance", "other"]);
 const SAM: Person = ("sam", &["security"]);
 const PAT: Person = ("pat", &["finance", "security"]);
 const EVE: Person = ("eve", &["other"]);
-/// The agent's own name.
+/// The name of the agent itself.
 const CODER: Person = ("coder", &["finance", "security"]);
 
 fn verdict(id: &str, person: Person, kind: VerdictKind, body: &Value) -> DecideCommand {
@@ -119,7 +119,7 @@ fn asked(gate: &Gate, call: &Value) -> String {
     answer["approval"]["approval_id"].as_str().unwrap().to_owned()
 }
 
-/// One that two people have approved.
+/// An approval that two people have approved.
 fn granted(gate: &Gate, amount: u32) -> String {
     let id = asked(gate, &refund(amount, None));
     assert_eq!(approve(gate, &id, ADA).1["status"], "pending");
@@ -273,7 +273,7 @@ fn when_several_policies_ask_all_their_groups_must_approve() {
     let (_, first) = approve(&gate, &id, PAT);
     assert_eq!((&first["approver_groups"], &first["status"]), (&groups, &json!("pending")));
     assert_eq!(first["approvers"][0]["groups"], json!(["finance", "security"]));
-    // Enough of this group is enough, so that there are never more approvers than are needed.
+    // This group already has enough approvals, so there are never more approvers than needed.
     assert_eq!(approve(&gate, &id, SAM), (409, json!("state_conflict")));
     assert_eq!(approve(&gate, &id, ADA).1["status"], "approved");
     expect(&gate, &customers(refund(600, Some(&id))), "allow", "approval_granted");
@@ -352,7 +352,7 @@ fn another_call_consumes_nothing_is_audited_and_the_fifth_cancels() {
         assert_eq!(audited(&gate, "approval_tampered"), i64::from(tried));
     }
     expect(&gate, &refund(600, Some(&id)), "deny", "approval_cancelled");
-    // Also where the arguments do not fit the tool.
+    // Even if the arguments do not match the tool.
     let id = granted(&gate, 600);
     let misfit = arguments(refund(600, Some(&id)), json!({"amount": "much"}));
     expect(&gate, &misfit, "deny", "approval_mismatch");
@@ -387,7 +387,7 @@ fn a_lane_whose_storage_is_full_still_ends_approvals_and_so_empties_it() {
         assert_eq!(decide(&gate, &verdict(id, ADA, kind, &Value::Null)).0, 200);
     }
     gate.now_ms.set(gate.now_ms.get() + OPEN_MS);
-    // What is over is not shown any more, written down or not.
+    // Arguments of a closed approval are not shown, whether its end was written or not.
     let over = held(&gate, &ids[2]);
     let view = json!(over.approval.view(&over.input, gate.now_ms.get(), false));
     assert_eq!((&view["status"], &view["input"]), (&json!("expired"), &Value::Null));
@@ -438,7 +438,7 @@ fn an_edited_call_alone_is_good_and_its_earlier_approvals_are_forgotten() {
     );
     let hash = hex::encode(command(&refund(550, None)).call.action_hash);
     assert_eq!(edited["edited"]["action_hash"], hash);
-    // Whoever asks again what it asked before the edit, or does not say which call, approves nothing.
+    // A decision that names another hash than the edited call's, or no hash, approves nothing.
     for body in [json!({"action_hash": edited["action_hash"]}), json!({})] {
         let unseen = decide(&gate, &verdict(&id, ADA, VerdictKind::Approve, &body));
         assert_eq!(unseen, (409, json!("state_conflict")));
@@ -446,7 +446,7 @@ fn an_edited_call_alone_is_good_and_its_earlier_approvals_are_forgotten() {
     let seen = json!({"action_hash": hash});
     let (_, granted) = decide(&gate, &verdict(&id, ADA, VerdictKind::Approve, &seen));
     assert_eq!(granted["status"], "approved");
-    // The agent may not have heard of the edit: that is no tampering.
+    // The agent may not know of the edit, so this is not tampering.
     for _ in 0..6 {
         expect(&gate, &refund(600, Some(&id)), "deny", "approval_mismatch");
     }
@@ -456,7 +456,7 @@ fn an_edited_call_alone_is_good_and_its_earlier_approvals_are_forgotten() {
 
 #[test]
 fn an_edit_is_a_merge_patch_within_the_bounds() {
-    // RFC 7396, appendix A, on what a tool's arguments can be.
+    // RFC 7396, appendix A, as far as tools can have such arguments.
     for (target, patch, expected) in [
         (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
         (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
@@ -495,12 +495,12 @@ fn a_decision_on_what_was_read_before_a_change_is_refused() {
         command.if_match = Some(tags.to_owned());
         assert_eq!(decide(&gate, &command).0, expected, "{tags}");
     }
-    // Whoever got no answer may ask again; whoever did not decide so before may not.
+    // A person who got no answer may repeat the decision. Another person may not decide on the old revision.
     for (person, kind, expected) in [
         (ADA, VerdictKind::Approve, 200),
         (BOB, VerdictKind::Approve, 412),
         (ADA, VerdictKind::Cancel, 412),
-        // Whoever may not decide learns nothing of the revision.
+        // A person who may not decide does not learn the revision.
         (EVE, VerdictKind::Approve, 403),
     ] {
         let mut command = verdict(&id, person, kind, &Value::Null);
@@ -514,7 +514,7 @@ fn a_decision_that_was_checked_at_an_older_epoch_is_refused_also_after_an_evicti
     let gate = gate();
     let id = asked(&gate, &refund(600, None));
     gate.on_lane(|_, storage| Lane::take_push(storage, &EpochPush::whole(5))).unwrap();
-    // News that come late change nothing.
+    // Late messages change nothing.
     gate.on_lane(|_, storage| Lane::take_push(storage, &EpochPush::whole(4))).unwrap();
     gate.evict();
     let mut command = verdict(&id, ADA, VerdictKind::Approve, &Value::Null);
@@ -601,7 +601,7 @@ fn ten_thousand_approvals_wait_and_each_agent_has_its_bound() {
     let name = format!("agent-{}", agents - 1);
     let call = with(refund(600, None), json!({"agent": {"id": name}}));
     expect(&gate, &call, "deny", "approvals_exhausted");
-    // One that is closed makes room for another.
+    // When one is closed, there is space for another one.
     decide(&gate, &verdict(&last, ADA, VerdictKind::Reject, &Value::Null));
     asked(&gate, &call);
     gate.now_ms.set(gate.now_ms.get() + OPEN_MS);
@@ -618,7 +618,7 @@ fn ten_thousand_approvals_wait_and_each_agent_has_its_bound() {
 fn arguments_too_large_to_read_are_not_asked_for() {
     let gate = gate();
     let large = |bytes: usize| {
-        // The rest is `{"a":""}`.
+        // `{"a":""}` takes the rest of the bytes.
         let input = json!({"a": "x".repeat(bytes - 8)});
         arguments(customers(read_call()), input)
     };
@@ -689,7 +689,7 @@ fn a_use_that_breaks_anywhere_passes_once_or_not_at_all() {
 /// One thing that happens to a lane with approvals.
 #[derive(Debug, Clone)]
 enum Event {
-    /// A call of one of few amounts, with one of the approvals or none.
+    /// A call with one of a few amounts, and with one of the approvals or none.
     Call {
         amount: u32,
         approval: Option<usize>,
@@ -728,11 +728,11 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What the chain says of one approval so far.
+/// What the chain says about one approval so far.
 #[derive(Debug, Default)]
 struct Told {
     asked_at: String,
-    /// Who approved which hash, since it was the good one.
+    /// Who approved which hash, since this hash has been the valid one.
     approvers: BTreeSet<String>,
     hash: String,
     closed: bool,
@@ -841,7 +841,7 @@ proptest! {
             }
         }
         prop_assert!(told.values().all(|approval| approval.used <= 1));
-        // More uses than answers only where a write was reported as lost.
+        // There can be more uses than answers only if a write was reported as failed.
         prop_assert!(told.values().map(|approval| approval.used).sum::<u32>() >= allowed);
         let state = gate.count("SELECT count(*) FROM approvals WHERE status IN ('pending', 'approved')");
         let open = told.values().filter(|approval| !approval.asked_at.is_empty() && !approval.closed);

@@ -1,4 +1,4 @@
-//! What a clock that jumps does to a lane, on real SQLite: nothing that outlasts the jump.
+//! A lane whose clock jumps, on real SQLite: no effect lasts longer than the jump.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -29,7 +29,7 @@ fn reason(gate: &Gate) -> String {
     body[field].as_str().unwrap().to_owned()
 }
 
-/// How often the audit has it that something of this source was repaired.
+/// How often the audit recorded a repair for this source.
 fn repairs(gate: &Gate, source: &str) -> i64 {
     gate.flush_all();
     at(gate, gate.now_ms.get() + 2 * 60_000);
@@ -55,7 +55,7 @@ fn a_clock_that_was_ahead_refuses_nobody_for_longer_than_its_window_and_is_count
         at(&gate, START_MS + ahead_ms);
         let reasons: Vec<String> = (0..3).map(|_| reason(&gate)).collect();
         assert_eq!(reasons, ["policy_allow", "policy_allow", "rate_limited"]);
-        // Back: nothing is granted at once, and a window later all is as ever.
+        // The clock goes back. Nothing is granted at once, and one window later everything is normal again.
         at(&gate, START_MS + 1_000);
         assert_eq!(reason(&gate), "rate_limited");
         at(&gate, START_MS + 5_000);
@@ -87,7 +87,7 @@ fn a_day_that_lies_in_the_future_becomes_today_with_what_was_used_of_it() {
             let expected = if evicts { exhausted } else { "policy_allow" };
             assert_eq!(reason(&gate), expected, "{evicts}");
         }
-        // The next day is a new one, a month before the clock would have caught up.
+        // The next day has a new quota, a month before the clock would have caught up.
         at(&gate, START_MS + DAY_MS);
         assert_eq!(reason(&gate), "policy_allow");
         assert!(repairs(&gate, if quota { "coder" } else { "lane" }) >= 1);
@@ -101,7 +101,7 @@ fn a_status_denial_of_a_clock_that_was_ahead_hides_others_for_a_minute() {
     gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
     assert!(gate.call(&read_call()).1["receipt"].is_object());
     at(&gate, START_MS);
-    // A repeat within the minute, and then a receipt again.
+    // A repeat within the minute has no receipt; the next one has.
     for (later_ms, journalled) in [(0, false), (59_000, false), (60_000, true)] {
         at(&gate, START_MS + later_ms);
         assert_eq!(gate.call(&read_call()).1["receipt"].is_object(), journalled, "{later_ms}");
@@ -154,8 +154,8 @@ fn an_approval_that_was_asked_for_in_the_future_has_expired() {
         };
         expire(&gate);
         let held = gate.on_lane(|_, storage| Lane::approval(storage, &id)).unwrap().unwrap();
-        // It is written down as soon as the lane notices, which it does after a jump of an hour, else
-        // at its time.
+        // It is written as soon as the lane notices. After a jump of an hour the lane notices at once, otherwise at
+        // the approval's time.
         assert!(held.approval.closed_at_ms.is_some() || ahead_ms < HOUR_MS, "{ahead_ms}");
         at(&gate, START_MS + HOUR_MS);
         expire(&gate);
@@ -185,7 +185,7 @@ fn what_is_due_at_a_time_in_the_future_is_due_at_once_when_the_clock_is_back() {
     };
     assert_eq!(due(&gate), Ok((Some(START_MS), Some(START_MS))));
     assert_eq!(repairs(&gate, "lane"), 1);
-    // What is due within its own time is left alone.
+    // Pruning that is due within its normal time is not changed.
     gate.on_lane(|_, storage| Lane::set_next_prune(storage, START_MS + 20 * HOUR_MS)).unwrap();
     at(&gate, START_MS - HOUR_MS);
     gate.flush_all();
@@ -238,7 +238,7 @@ fn answers_are_forgotten_once_the_clock_has_passed_their_day_for_an_hour() {
     at(&gate, START_MS + HOUR_MS);
     assert_eq!(call(&gate, "r"), first);
     assert_eq!(kept(&gate), 4);
-    // The answers of the future, too, go a day after the clock came back.
+    // Answers with a time in the future are also deleted a day after the clock came back.
     for (hours, left) in [(13, 4), (24, 4), (25, 4), (26, 3), (27, 0)] {
         at(&gate, START_MS + hours * HOUR_MS);
         assert_eq!(kept(&gate), left, "{hours}");
@@ -250,7 +250,7 @@ fn answers_are_forgotten_once_the_clock_has_passed_their_day_for_an_hour() {
 enum Event {
     /// Time goes on.
     Wait(u64),
-    /// The clock is set off from the true time by so much.
+    /// The clock is set to differ from the true time by this much.
     Jump(i64),
     Call(Option<u8>),
     Flush,
@@ -290,8 +290,8 @@ fn limited() -> Gate {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Any jumps: ids increase, receipts verify, each later day of the clock hands out one quota and
-    /// nothing else does, and once the clock is right an agent waits for its window at the most.
+    /// Random jumps. Ids increase and receipts verify. Each later day of the clock grants one quota, and nothing else
+    /// grants one. Once the clock is right, an agent waits for at most its window.
     #[test]
     fn no_jump_outlasts_itself(events in prop::collection::vec(event(), 1..60)) {
         let gate = limited();
@@ -334,13 +334,14 @@ proptest! {
         let ids: Vec<&str> = bodies.iter().map(|body| body["decision_id"].as_str().unwrap()).collect();
         prop_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", ids);
         let allowed = bodies.iter().filter(|body| body["decision"] == "allow").count();
-        // Today's and tomorrow's quota are from after the history, and that of a day that begins in between.
+        // The quotas of today and tomorrow are granted after the history, and so is that of a day that begins in
+        // between.
         let begun = u32::from(true_ms / DAY_MS != later_ms / DAY_MS);
         prop_assert!(allowed <= ((days + 2 + begun) * QUOTA) as usize, "{} in {} days", allowed, days);
     }
 
-    /// A clock that is ahead for less than an hour each time, and seen to be right in between: every
-    /// answer is given again for a day.
+    /// The clock is ahead for less than an hour each time, and the lane sees the right time in between. Then every
+    /// answer is repeated for a day.
     #[test]
     fn answers_replay_for_a_day_through_jumps_ahead(
         jumps in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Every policy of the bundle that ships is evaluated by what its text says.
+//! For every policy of the shipped bundle, what is evaluated is what its text says.
 
 use std::thread;
 

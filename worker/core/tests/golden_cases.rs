@@ -83,8 +83,8 @@ fn decide(mut gate: Gate, case: &Value) -> Value {
     serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap()
 }
 
-/// Counts earlier calls in a window: as many, and of the sum, as the case says. It is where the gate reads it: in the
-/// agent's state, in the lane, or in an object of the tenant.
+/// Counts earlier calls in a window, with the number and the sum that the case gives. The window is where the gate
+/// reads it: in the agent's state, in the lane, or in an object of the tenant.
 fn count_earlier(
     gate: &Gate,
     command: &GateCommand,
@@ -133,7 +133,7 @@ fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Each case of a file that `gate` decides otherwise, and how many cases there are.
+/// Each case of a file that `gate` decides differently, and the number of cases.
 fn wrong_cases(path: &Path, gate: impl Fn() -> Gate) -> (Vec<String>, usize) {
     let cases: Vec<Value> = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! A journal that grows while D1 is out: what its rows take, and what a start on it reads.
+//! A journal that grows while D1 is away: the space of its rows, and what a lane reads when it starts with it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -84,7 +84,7 @@ fn an_agent_whose_rows_are_before_the_checkpoint_keeps_its_state_through_evictio
         gate.evict();
         gate.records.credential.as_mut().unwrap().agent = Some("coder".to_owned());
         assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined");
-        // 105 calls of each are used up.
+        // Each has used up its 105 calls.
         calls_of_agents(&mut gate, 95 * 20, 20);
         assert_eq!(gate.call(&call_of("agent-19")).1["reason_code"], "quota_exhausted");
     }
@@ -140,7 +140,7 @@ fn an_ordinary_row_takes_as_much_storage_as_is_reckoned_with() {
     let bytes = (database_bytes(&gate) - before) / 2_000;
     println!("an ordinary row takes {bytes} bytes");
     assert!((JOURNAL_ROW_BYTES * 9 / 10..=JOURNAL_ROW_BYTES).contains(&bytes), "{bytes}");
-    // The row with the longest texts that a call brings, each character of which takes the most.
+    // The row with the longest texts that a call can have, in the characters that take the most bytes.
     gate.records.tool = tool(true, false);
     let long = |bytes: usize| "\u{1}".repeat(bytes);
     let largest = json!({

@@ -1,4 +1,5 @@
-//! Limits that lanes share: over random histories of lost and late messages, restarts and clocks, and in the lane.
+//! Limits that lanes share, in the lane, and in random histories with lost and late messages, restarts and wrong
+//! clocks.
 
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -37,7 +38,7 @@ fn at(now_ms: u64) -> At {
     At { now_ms, offset_s: utc_only }
 }
 
-/// What becomes of a request to the counter.
+/// What happens to a request to the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Answered,
@@ -218,7 +219,7 @@ impl World {
                     self.take(lane, need, &granted);
                     let available = self.books[lane].0.lease(&need.counter).unwrap().available();
                     let left = granted.left;
-                    // It is refused only what others have.
+                    // A call is refused only if other lanes have the rest.
                     assert!(need.amount <= available || need.amount > available.plus(left));
                     answer = Some(match need.amount <= available {
                         true => Answer::Granted {
@@ -241,7 +242,7 @@ impl World {
             let number = lease.number;
             let used = self.used.entry(number).or_default();
             *used += amount;
-            // Never more than the bound, whatever lanes think.
+            // The calls that passed never exceed the bound, whatever the lanes believe.
             assert!(*used <= self.max);
             self.open.push(Open { lane, takes: checked.takes, forwarded, number, amount });
             return;
@@ -338,10 +339,10 @@ impl World {
         }
     }
 
-    /// All lanes give back what they do not use, as when another one needs it.
+    /// All lanes give back what they do not use, as if another lane needed it.
     fn come_to_rest(&mut self) {
         let need = self.need(&self.limit(), 0);
-        // Begins the window of now.
+        // Begins the present window.
         self.grant(0, &need, &[], Fate::Answered);
         for lane in 0..LANES {
             self.recall(lane, Fate::Answered);
@@ -397,7 +398,7 @@ proptest! {
         }
         world.come_to_rest();
         let number = world.pool.holders(u16::MAX).0;
-        // What no call uses is free again.
+        // The part that no call uses is available again.
         let used = world.used.get(&number).copied().unwrap_or_default();
         prop_assert_eq!(world.pool.left(whole(world.max)), whole(world.max.saturating_sub(used)));
     }
@@ -459,7 +460,7 @@ fn a_count_of_far_ahead_is_moved_to_now_with_all_that_was_granted() {
     let terms = lease::Terms::of(&limit(quota(10)).rule).unwrap();
     let ask = |needs| lease::ask(None, Amount::ZERO, (0, 1), 0, vec![whole(needs)]);
     let mut pool = Pool::default();
-    // At once for all that is left, so that nothing is granted in advance.
+    // The calls ask at once for everything that is left, so that nothing is granted in advance.
     let ahead_ms = START_MS + 40 * 24 * 60 * MINUTE_MS;
     assert_eq!(pool.grant(&terms, &ask(10), at(ahead_ms)).unwrap().0.granted, whole(10));
     let (granted, all) = pool.grant(&terms, &ask(1), at(START_MS)).unwrap();
@@ -546,7 +547,7 @@ fn an_answer_says_what_is_left_only_with_a_lease() {
     assert_eq!(told(&gates[1], &asked()), [(Some(whole(3)), Some(86_400), Some(whole(2)))]);
 }
 
-/// Attack: an agent uses the tenant's limit up, so that others seem to misbehave.
+/// Attack: an agent uses up the tenant's limit, so that other agents seem to misbehave.
 #[test]
 fn a_shared_limit_that_is_used_up_raises_no_risk() {
     let per_call = json!({"kind": "per_call", "max": "1", "pointer": "/n"});
@@ -686,7 +687,7 @@ fn a_call_writes_one_row_more_for_each_shared_limit() {
 fn what_a_lane_gives_back_another_can_use() {
     let gates = gates(&[shared("tenant", "*", quota(8))]);
     assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
-    // The first lane was granted one for its call, and one in advance.
+    // The first lane was granted one part for its call, and one in advance.
     let counter = gates[0].counters.borrow().keys().next().unwrap().clone();
     let now_ms = gates[0].now_ms.get();
     let give_back = || {

@@ -1,4 +1,4 @@
-//! Limits in the lane: what a decision, an outcome and an alarm write of them.
+//! Limits in the lane: what a decision, an outcome and an alarm write.
 
 #![expect(
     clippy::indexing_slicing,
@@ -251,7 +251,7 @@ fn one_agents_reservations_leave_space_for_others() {
     }
     assert_eq!(held, gateward_core::gate::limits::MAX_RESERVATIONS_OF_AGENT);
     assert_eq!(reservations(&gate), held);
-    // Nothing is held of a call that takes nothing.
+    // A call that takes nothing has no reservation.
     assert!(passes(&gate, &forwarded(0)));
     gate.evict();
     assert_eq!(answer(&gate, &forwarded(1)).0, 503);
@@ -329,7 +329,7 @@ fn a_call_that_a_gateway_would_have_to_redact_is_denied_and_uses_nothing() {
 #[test]
 fn a_call_that_does_not_pass_uses_nothing() {
     let gate = gate(vec![amount(5)]);
-    // The tool is not told to write, so the policies hold the call back.
+    // The caller does not say that the call writes, so the policies hold the call back.
     let write = with(
         read_call(),
         json!({"tool_call": {"mutates_state": true, "parameters": {"n": 5}},
@@ -467,7 +467,7 @@ fn is_reserved(gate: &Gate, decision_id: &str) -> bool {
     !gate.storage.exec("SELECT 1 FROM reservations WHERE decision_id = ?1", &id).unwrap().is_empty()
 }
 
-/// What the stored books have of a limit: what is used, or how many calls are in progress.
+/// What the stored books say about a limit: how much is used, or how many calls are in progress.
 fn stored(gate: &Gate, limit: &Limit) -> u64 {
     let rows = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
     let counters = rows.iter().flat_map(|row| match row.as_slice() {
@@ -484,8 +484,8 @@ fn stored(gate: &Gate, limit: &Limit) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever write fails, or succeeds and is reported as failed, whenever the lane starts again, and wherever the
-    /// clock jumps: the books have what the rows in the journal say, and never more than the limits.
+    /// Any write can fail, or succeed and be reported as failed. The lane can restart and the clock can jump at any
+    /// time. The books always agree with the rows in the journal, and never exceed the limits.
     #[test]
     fn the_books_have_what_the_journal_has(
         change_ms in prop::sample::select(CHANGES_MS.to_vec()),
@@ -550,13 +550,13 @@ proptest! {
                     let now_ms = gate.now_ms.get();
                     let _ = gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms));
                     gate.storage.fault.set(None);
-                    // All that it ended is unclear.
+                    // Everything that it ended is unclear.
                     for id in held.iter().filter(|id| !is_reserved(&gate, id)) {
                         models.iter_mut().for_each(|model| model.settle(id, Settled::Unclear));
                     }
                 }
                 Event::Clock { by_ms } => {
-                    // What is more than 31 days ahead is moved to the present.
+                    // A window that is more than 31 days ahead is moved to the present.
                     let to_ms = gate.now_ms.get().saturating_add_signed(by_ms);
                     gate.now_ms.set(to_ms.clamp(start_ms, start_ms + 30 * DAY_MS));
                 }

@@ -212,7 +212,7 @@ fn a_clock_that_goes_back_reopens_no_window() {
     let ahead = next + DAY_MS;
     let times = [ahead, next, next, next + MINUTE_MS, ahead + MINUTE_MS];
     assert_eq!(times.map(&mut passes), [true, true, false, false, true]);
-    // A year ahead: what was used then counts now.
+    // The clock was a year ahead: what was used then counts now.
     let times = [ahead + 365 * DAY_MS, ahead, ahead, ahead + MINUTE_MS];
     assert_eq!(times.map(&mut passes), [true, true, false, true]);
 }
@@ -306,8 +306,8 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever happens, also near the nights in which clocks are changed: the first limit that lacks something
-    /// denies, and the books have what the models have, and never more than the limits.
+    /// In random histories, also near the nights in which clocks change: the first limit that lacks something denies
+    /// the call. The books agree with the models, and never exceed the limits.
     #[test]
     fn books_equal_their_models(
         change_ms in prop::sample::select(CHANGES_MS.to_vec()),
@@ -352,7 +352,7 @@ proptest! {
                 }
                 Event::Settle { .. } => {}
                 Event::Clock { by_ms } => {
-                    // What is more than 31 days ahead is moved to the present.
+                    // A window that is more than 31 days ahead is moved to the present.
                     let to_ms = now_ms.saturating_add_signed(by_ms);
                     now_ms = to_ms.clamp(start_ms, start_ms + 30 * DAY_MS);
                 }

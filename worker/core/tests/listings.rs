@@ -1,7 +1,8 @@
-//! What a listing hides is denied: whatever a call of it says, and whatever the agent has read.
+//! If a listing hides a tool, every call of the tool is denied, whatever the call says and whatever the agent has
+//! read.
 //!
-//! Policies are generated, in addition to the bundled ones, so that trust, taint and arguments come
-//! together in conditions in every way.
+//! Policies are generated, in addition to the bundled ones, so that conditions combine trust, taint
+//! and arguments in every way.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -139,7 +140,7 @@ fn tainted() -> AgentState {
     agent
 }
 
-/// A granted tool of a server that Gateward stands before, and a credential of this trust.
+/// A granted tool of a server behind Gateward, and a credential of this trust.
 fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> CallRecords {
     let mut records = records();
     let server = json!({"kind": "mcp", "trust": "trusted", "status": "active",
@@ -293,7 +294,7 @@ fn a_credential_that_cannot_claim_enough_trust_is_not_shown_writes() {
     }
 }
 
-/// Taint ends; a list is kept by clients for longer.
+/// Taint ends, but clients keep a list for longer.
 #[test]
 fn taint_that_is_in_force_hides_nothing() {
     let gate = Gate::new();

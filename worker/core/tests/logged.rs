@@ -1,4 +1,5 @@
-//! The lane's Merkle tree over its receipts: what it is after any history, and what the lane does if D1 has another one.
+//! The lane's Merkle tree over its receipts: the tree after random histories, and what the lane does if D1 has another
+//! tree.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -58,7 +59,7 @@ fn publish(gate: &Gate, tree: TreeHead) {
     gate.on_lane(|lane, storage| lane.note_published(storage, Some(&note(tree)))).unwrap();
 }
 
-/// So many calls, and all of them in D1.
+/// Makes this many calls, and flushes all of them to D1.
 fn decided(gate: &Gate, calls: usize) {
     for _ in 0..calls {
         // The rate of the agent refills.
@@ -68,7 +69,8 @@ fn decided(gate: &Gate, calls: usize) {
     gate.flush_all();
 }
 
-/// Faults of one step: of which write of the lane, and of D1; whether each succeeds and is reported as failed.
+/// Faults of one step: which write of the lane fails, and which of D1; and whether the write succeeds and is reported
+/// as failed.
 type Faults = (Option<(u32, bool)>, Option<bool>);
 
 /// An event of a history.
@@ -77,7 +79,7 @@ enum Event {
     Call,
     Flush(Faults),
     Publish(Faults),
-    /// D1 becomes what it was after an earlier event.
+    /// D1 is restored to its state after an earlier event.
     RestoreD1(prop::sample::Index),
     /// Somebody writes a checkpoint into D1 that is not the lane's.
     Forge(Forgery),
@@ -112,7 +114,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Shell {
     gate: Gate,
     stored: Option<String>,
-    /// What D1 was after each event: the checkpoint, and the newest receipt.
+    /// The state of D1 after each event: the checkpoint, and the newest receipt.
     states: Vec<(Option<String>, i64)>,
     compared: Option<Option<String>>,
     /// All trees that the lane signed, whether or not D1 got them.
@@ -190,7 +192,7 @@ impl Shell {
         self.compared = None;
         self.signed.push(unpublished.tree);
         let note = note(unpublished.tree);
-        // As the statement does.
+        // As the statement in D1 does.
         if of_d1 == Some(false) || self.stored != read {
             return Ok(());
         }
@@ -217,7 +219,7 @@ impl Shell {
         }
     }
 
-    /// Keeps what D1 is now, so that it can be restored.
+    /// Keeps the present state of D1, so that it can be restored.
     fn keep(&mut self) {
         for table in TABLES {
             let insert = format!("INSERT OR IGNORE INTO was_{table} SELECT * FROM {table}");
@@ -287,7 +289,7 @@ proptest! {
         prop_assert_eq!(shell.stored.as_deref().and_then(TreeHead::of_note), Some(newest));
         let in_d1 = shell.gate.count("SELECT count(*) FROM receipts");
         prop_assert_eq!(in_d1 as u64, newest.size, "D1 has every receipt");
-        // Whatever the lane signed is of one history, also what D1 never got.
+        // Everything that the lane signed is of one history, including what D1 never got.
         for signed in &shell.signed {
             prop_assert!(heads.contains(signed), "{:?}", signed);
         }
@@ -426,7 +428,7 @@ fn bodies(gate: &Gate) -> Vec<String> {
     gate.receipts().into_iter().map(|receipt| receipt.body).collect()
 }
 
-/// D1 is what it was when it had so many receipts.
+/// D1 is restored to the state in which it had this many receipts.
 fn restore(gate: &Gate, through: u64) {
     for table in TABLES {
         let delete = format!("DELETE FROM {table} WHERE seq > ?1");
@@ -436,7 +438,7 @@ fn restore(gate: &Gate, through: u64) {
 
 #[test]
 fn what_a_restored_d1_lacks_is_written_again_without_a_checkpoint_and_after_a_crash_in_between() {
-    // The lane ends after so many statements, of 500 rows each.
+    // The lane stops after this many statements, of 500 rows each.
     for statements in 0..3 {
         let gate = Gate::new();
         decided(&gate, 1_300);
@@ -613,7 +615,7 @@ fn leaves_of_deleted_receipts_are_not_published_again() {
     let tiles = gate.on_lane(|lane, storage| lane.next_tiles(storage, &mut cursor)).unwrap();
     let tiles: Vec<Value> = serde_json::from_str(&tiles.unwrap()).unwrap();
     let with_leaves: Vec<bool> = tiles.iter().map(|tile| tile[3].is_string()).collect();
-    // Receipt 300 is in the second tile, which goes with its last receipt.
+    // Receipt 300 is in the second tile, which is deleted together with its last receipt.
     assert_eq!(with_leaves, [false, true, true]);
 }
 
@@ -628,7 +630,7 @@ fn a_version_without_trees_in_between_makes_no_second_history() {
         gate.storage.connection.query_row(read, [], |row| row.get(0)).unwrap()
     };
     let before = stored();
-    // That version flushed these, and its lane knew no tree.
+    // An earlier version, whose lane had no tree, flushed these.
     decided(&gate, 5);
     let put_back = "UPDATE meta SET value = ?1 WHERE name = 'tree'";
     gate.storage.connection.execute(put_back, [before]).unwrap();
@@ -646,7 +648,7 @@ fn a_version_without_trees_in_between_makes_no_second_history() {
     assert_eq!((unpublished.first, unpublished.tree.size), (306, 400));
 }
 
-/// Tells the head log of a lane's checkpoint; whether it was taken.
+/// Tells the head log of a lane's checkpoint. Returns whether the head log took it.
 fn tell(head: &Gate, size: u64) -> Result<bool, StorageError> {
     let checkpoint = LaneCheckpoint {
         tenant: support::TENANT.to_owned(),
@@ -705,7 +707,7 @@ fn perfect() -> Vec<Hash> {
     hashes
 }
 
-/// The tree of so many entries of that log.
+/// The tree of this many entries of that log.
 fn same(size: u64) -> Edge {
     let heights = (0..32).rev().filter(|height| size >> height & 1 == 1);
     let hashes = heights.map(|height| perfect()[height]).collect();
@@ -719,7 +721,7 @@ fn a_large_tree_is_published_in_parts_that_end_with_a_full_tile() {
     let gate = Gate::new();
     decided(&gate, 1);
     gate.evict();
-    // As if the lane had decided so many calls that are all the same.
+    // As if the lane had decided this many calls that are all the same.
     let storage = &gate.storage.connection;
     let leaves = vec![perfect()[0]; (size % TILE_WIDTH) as usize];
     let stored = json!({

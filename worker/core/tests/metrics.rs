@@ -15,7 +15,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 
-/// What D1 has counted: `metric labels names`, with the count.
+/// The counters in D1: `metric labels names`, with the count.
 fn counters(database: &Connection) -> BTreeMap<String, i64> {
     let rows = "SELECT metric || ' ' || labels || ' ' || names, count FROM metric_counters \
                 WHERE tenant = 'demo'";
@@ -185,7 +185,7 @@ fn a_batch_that_d1_commits_late_counts_nothing_twice() {
         let values = params![TENANT, 0, 0, START_MS as i64 + number as i64, report, None::<i64>];
         gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
     };
-    // The third gave up on the second, which D1 commits after it.
+    // The lane gave up on the second batch and sent the third. D1 commits the second one after the third.
     [(1, 3), (3, 12), (2, 10), (4, 13)]
         .into_iter()
         .for_each(|(number, total)| flush(number, total));
@@ -195,7 +195,7 @@ fn a_batch_that_d1_commits_late_counts_nothing_twice() {
 #[test]
 fn series_with_names_are_bounded_and_the_rest_is_other() {
     let gate = Gate::new();
-    // In two flushes, the second of which goes over the bound.
+    // In two flushes. The second one exceeds the bound.
     let first = MAX_SERIES_OF_METRIC - 10;
     flush_metrics(&gate.database, TENANT, 0, &decisions(0..first), &json!({}));
     let more = decisions(first - 5..MAX_SERIES_OF_METRIC + 20);
@@ -269,7 +269,7 @@ fn a_report_has_the_rows_that_stay_while_d1_has_another_receipt() {
         gate.call(&read_call());
     }
     let reported = || gate.count("SELECT report->>'journal_rows' FROM lane_flushes");
-    // As somebody else would have written it.
+    // As another writer of this format would write it.
     let forged = "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, \
          prev_receipt_hash, body) VALUES ('demo', 0, 2, 'decision', '', 0, hex(zeroblob(32)), hex(zeroblob(32)), '{}')";
     gate.database.execute(forged, []).unwrap();

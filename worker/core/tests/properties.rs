@@ -1,4 +1,4 @@
-//! Invariants over generated histories, and no panic whatever comes in.
+//! Invariants over generated histories, and no panic for any input.
 
 mod support;
 
@@ -19,7 +19,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
-/// One thing that happens to a lane.
+/// One event of a lane.
 #[derive(Debug, Clone)]
 enum Event {
     Call {
@@ -61,9 +61,9 @@ const REFILL_PER_S: f64 = 0.25;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Any interleaving of calls, time, evictions, flushes and faults: the chain verifies, every
-    /// answered decision is in it once, replays never differ, no day allows more than its quota,
-    /// and no more is decided than the agent's bucket holds and time refills.
+    /// Random interleavings of calls, time, evictions, flushes and faults. The chain verifies, and
+    /// every answered decision is in it once. Replays never differ. No day allows more than its
+    /// quota, and no more calls are decided than the agent's bucket and its refill allow.
     #[test]
     fn a_history_keeps_its_promises(events in prop::collection::vec(event(), 1..60)) {
         let mut gate = Gate::new();
@@ -89,7 +89,7 @@ proptest! {
                         "context": {"source_trust": TRUST[trust]}, "dry_run": dry_run,
                         "request_id": request.map(|n| format!("r{n}-{writes}-{trust}")),
                     }));
-                    // Another call, so that its fingerprint differs where its request id does.
+                    // Another call, so that its fingerprint differs if its request id differs.
                     body["tool_call"]["parameters"]["n"] = json!(format!("{request:?}{writes}{trust}"));
                     let Ok(reply) = gate.try_call(&command(&body)) else { continue };
                     if reply.status == 429 {
@@ -127,10 +127,10 @@ proptest! {
             prop_assert_eq!(&receipt["receipt_hash"], &json!(receipts[seq - 1].receipt_hash));
             prop_assert_eq!(&answer["decision_id"], &bodies[seq - 1]["decision_id"]);
         }
-        // A clock that was set back far refills again what it had refilled before.
+        // If the clock was set back far, the same time refills the bucket a second time.
         let refilled = waited_ms as f64 / 1_000.0 * REFILL_PER_S;
         prop_assert!(receipts.len() as f64 <= f64::from(CAPACITY) + refilled);
-        // More receipts than answers only where a write was reported as lost.
+        // There can be more receipts than answers only if a write was reported as failed.
         prop_assert!(receipts.len() >= acknowledged.len());
         let mut allowed: HashMap<String, u32> = HashMap::new();
         for body in bodies.iter().filter(|body| body["decision"] == "allow") {
@@ -139,7 +139,7 @@ proptest! {
         prop_assert!(allowed.values().all(|count| *count <= QUOTA), "{:?}", allowed);
     }
 
-    /// Bytes: an answer or a refusal, never a panic.
+    /// Random bytes: an answer or a refusal, never a panic.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         drop(call::parse(&bytes, TENANT));
@@ -149,7 +149,7 @@ proptest! {
         let _ = token::parse(&String::from_utf8_lossy(&bytes), &keys);
     }
 
-    /// JSON of any shape in place of any field: the whole gate answers.
+    /// Random JSON in place of any field: the whole gate answers.
     #[test]
     fn no_json_panics(value in any_json(), at in 0usize..16) {
         const FIELDS: [&str; 16] = [
@@ -197,14 +197,14 @@ proptest! {
         for _ in 0..2 {
             let reply = gate.try_call(&command).unwrap();
             prop_assert_eq!(reply.status, 200, "{}", reply.body);
-            // The policies were asked.
+            // The policies were evaluated.
             for code in ["input_schema_mismatch", "input_invalid", "velocity_unreadable"] {
                 prop_assert!(!reply.body.contains(code), "{}", reply.body);
             }
         }
     }
 
-    /// A digest is of what is meant: reading the canonical form gives the same value.
+    /// A digest covers the meaning: reading the canonical form gives the same value.
     #[test]
     fn the_canonical_form_reads_back_as_itself(value in any_json()) {
         if let Ok(first) = gate_json::parse(value.to_string().as_bytes()) {
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// A described tool, or one that is not, with arguments of its types and one that it does not name.
+/// A described or undescribed tool, with arguments of its types, and one argument that its description does not name.
 fn call_of_a_tool() -> impl Strategy<Value = (&'static str, Value)> {
     let described = gateward_policies::bundle().tools.iter().map(|tool| (tool.id, &tool.input));
     let other = ("notes/list", &RecordType { fields: &[], open: true });
@@ -294,7 +294,7 @@ fn what_is_exactly_at_its_bound_is_decided_and_what_is_beyond_is_refused() {
         let frame = body(r#"{"n":""}"#).len();
         body(&format!(r#"{{"n":"{}"}}"#, "x".repeat(bytes - frame)))
     };
-    // The arrays stand below root, tool_call and parameters.
+    // The arrays are below root, tool_call and parameters.
     let (depth, nodes) = (MAX_JSON_DEPTH - 3, MAX_JSON_NODES - 13);
     for (text, fits) in [
         (nested(depth), true),

@@ -1,4 +1,4 @@
-//! Where the destinations of a write came from, and what that decides: on a lane with real SQLite.
+//! Where the destinations of a write came from, and how this decides the call. On a lane with real SQLite.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -842,8 +842,8 @@ proptest! {
         }
     }
 
-    /// Whatever results come after a value was seen untrusted or sent, in whatever order, repeated or dropped,
-    /// they do not raise it.
+    /// If a value was seen in an untrusted result, or was sent, no later result raises it. Results come in any order,
+    /// and can be repeated or lost.
     #[test]
     fn later_results_never_raise(
         before in events(), after in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),

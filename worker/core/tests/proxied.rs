@@ -1,4 +1,4 @@
-//! What a lane tells proxies, and what became of what they forwarded.
+//! What a lane answers to proxies, and the outcomes of what they forwarded.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -103,7 +103,7 @@ fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
         let (_, body) = answer(&gate, &asking(purpose));
         assert_eq!(body["decision"]["reason_code"], "upstream_missing");
     }
-    // Whoever only asks need not be in its way.
+    // A gateway that only asks does not need the server's traffic to pass through Gateward.
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
 }
 
@@ -140,7 +140,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
     };
     let before = state(&gate);
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "allow");
-    // A write of a customer's text needs approval, and nobody is asked for it.
+    // A write that a customer's text caused needs approval, and nobody is asked.
     gate.records.tool.as_mut().unwrap().mutates = true;
     let mut asked = asking(Purpose::Ask);
     asked.call.source_trust = SourceTrust::SemiTrustedCustomer;
@@ -150,7 +150,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
         assert_eq!((&body["decision"]["decision"], reply.status), (&json!("deny"), 200));
         assert_eq!(body["decision"]["approval"], Json::Null);
     }
-    // Nor does a trap stop the agent that did not spring it.
+    // A canary does not stop an agent that did not call it itself.
     gate.records.tool.as_mut().unwrap().canary = true;
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "deny");
     assert_eq!(state(&gate), before);
@@ -169,7 +169,7 @@ fn a_server_that_asks_often_is_held_to_its_agents_rate() {
     assert_eq!(asked.iter().filter(|status| **status == 200).count(), 3);
     let (status, body) = answer(&gate, &asking(Purpose::Ask));
     assert_eq!((status, body["code"].as_str()), (429, Some("rate_limited")));
-    // What could not be charged is counted, and is no receipt.
+    // A request that could not be charged is counted, and has no receipt.
     assert_eq!(gate.receipts().len(), 4);
     gate.now_ms.set(gate.now_ms.get() + 60_000);
     gate.flush_all();
@@ -248,7 +248,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
     };
     let candidates = vec![
         candidate("list_issues", "d"),
-        // Depends on what made the agent call it.
+        // Whether it passes depends on what made the agent call it.
         candidate("merge_pull_request", "d"),
         candidate("pending", "d"),
         candidate("trap", "d"),
@@ -350,13 +350,13 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
         "The arguments do not match the tool's schema: `/n` must be at most 0 (`maximum`)."
     );
     assert_eq!(body["decision"]["matched_policies"], json!([]));
-    // Whoever only asks is told the same.
+    // A caller that only asks gets the same answer.
     let asked = gate.call(&read_call()).1;
     assert_eq!(
         (&asked["reason_code"], asked["reason"].as_str()),
         (&json!("input_schema_mismatch"), Some(reason))
     );
-    // A trap is sprung by being called, with whatever arguments.
+    // A canary quarantines when it is called, with any arguments.
     gate.records.tool.as_mut().unwrap().canary = true;
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
 }
@@ -453,7 +453,7 @@ fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
     let tool = gate.records.tool.as_mut().unwrap();
     tool.input_schema = Some(Rc::from(schema));
     assert_eq!(reason(&gate, &eu), (json!("policy_allow"), false));
-    // The value of another argument, which a proxy on the way would route by.
+    // The value of another argument. A proxy on the way would route by this value.
     let us = headers(&[("region", "us")]);
     assert_eq!(reason(&gate, &us), (json!("header_mismatch"), true));
     let unmapped = headers(&[("query", "us")]);
@@ -524,7 +524,7 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
         );
         assert_eq!(gate.text(&events), event.unwrap_or(""), "{ending:?}");
     }
-    // What it cost was counted with the decision: the agent's state is as it was.
+    // Its cost was counted with the decision, so the agent's state does not change.
     gate.evict();
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
 }

@@ -1,4 +1,4 @@
-//! What a lane holds of the registry, against every order of writes, loads and pushes.
+//! The lane's copy of the registry, with every order of writes, loads and pushes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
@@ -48,7 +48,7 @@ impl Stored {
         self
     }
 
-    /// What a load reads; each record tells when it was changed.
+    /// What a load reads. Each record has the epoch of its last change.
     fn load(&self, with_lists: bool) -> Loaded {
         let at = |epoch: u64| epoch.to_string();
         let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
@@ -81,9 +81,9 @@ enum Event {
     /// An administrator's write; whether its push is sent at all.
     Write(ChangedKey, bool),
     BeginLoad,
-    /// Of those under way.
+    /// One of the loads in progress.
     FinishLoad(prop::sample::Index),
-    /// Of those sent: in any order, and more than once.
+    /// One of the pushes that were sent: in any order, and more than once.
     Push(prop::sample::Index),
     /// The flush reads the epoch.
     Confirm,
@@ -119,8 +119,8 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
-    /// Writes, loads begun before and finished after, and pushes delivered, lost, doubled or in
-    /// another order: what the cache gives is the whole registry of one epoch, and never of one
+    /// Loads begin before writes and finish after them. Pushes are delivered, lost, repeated or
+    /// reordered. The cache always returns the whole registry of one epoch, and never of an epoch
     /// before the newest push that it took.
     #[test]
     fn what_a_lane_holds_is_of_one_epoch_and_none_before_the_last_push(

@@ -1,4 +1,4 @@
-//! What is written down of a tenant is bounded by the day, and kept for as long as is registered.
+//! The records of a tenant are bounded for each day, and kept for as long as is registered.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -46,18 +46,18 @@ fn beyond_its_rows_of_a_day_a_tenants_calls_are_denied_and_counted_until_the_nex
         (200, &json!("deny"), &Value::Null)
     );
     assert_eq!(gate.receipts().len(), 5);
-    // What was answered before is answered again, and neither eviction nor flush opens the bound.
+    // Earlier answers are repeated, and neither an eviction nor a flush resets the bound.
     assert_eq!(gate.call(&with(read_call(), json!({"request_id": "r"}))).1, first);
     for between in [Gate::evict as fn(&Gate), Gate::flush_all, Gate::evict] {
         between(&gate);
         assert_eq!(reasons(&gate, 1), ["tenant_rows_exhausted"]);
     }
-    // A request id that met the bound has no answer: tomorrow it gets one.
+    // A request id that was refused because of the bound has no answer. It gets one the next day.
     let late = with(read_call(), json!({"request_id": "late"}));
     assert_eq!(gate.call(&late).1["reason_code"], "tenant_rows_exhausted");
     gate.now_ms.set((gate.now_ms.get() / DAY_MS + 1) * DAY_MS);
     assert_eq!(gate.call(&late).1["reason_code"], "policy_allow");
-    // Time that runs backwards opens nothing.
+    // If the clock goes back, the bound is not reset.
     assert_eq!(reasons(&gate, 5)[3..], ["policy_allow", "tenant_rows_exhausted"]);
     gate.now_ms.set(gate.now_ms.get() - 1);
     assert_eq!(reasons(&gate, 1), ["tenant_rows_exhausted"]);
@@ -93,7 +93,7 @@ fn the_audit_says_once_a_day_that_a_bound_is_near_and_that_it_is_reached() {
 
 #[test]
 fn bytes_are_counted_exactly_through_evictions_and_flushes() {
-    // How many calls pass before the bound, without and with what could make the lane forget.
+    // How many calls pass before the bound, without and with events that could make the lane forget.
     let passed = |between: fn(&Gate)| {
         let mut gate = Gate::new();
         gate.records.tenant = bounded(None, Some(20_000));
@@ -166,7 +166,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
         .unwrap();
     assert_eq!(recorded, Ok(()));
     assert_eq!(gate.receipts().len(), 4);
-    // What servers ask, and requests that call nothing, are denied like calls.
+    // Requests of servers, and requests that call nothing, are denied like calls.
     for purpose in [Purpose::Ask, Purpose::Message { cost: 1 }] {
         let mut asked = command(&read_call());
         asked.call.environment.clear();
@@ -176,7 +176,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
     }
 }
 
-/// One batch of pruning, as `worker/edge` does it: the anchor, or what is wrong with the chain.
+/// One batch of pruning, as `worker/edge` does it. Returns the anchor, or what is wrong with the chain.
 fn prune(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
     let anchor = gate.on_lane(|_, storage| Lane::anchor(storage)).unwrap();
     let mut oldest = gate.database.prepare(d1::OLD_RECEIPTS).unwrap();
@@ -240,7 +240,7 @@ fn what_is_left_of_a_pruned_chain_verifies_from_its_anchor() {
     for (table, left) in [("decisions", 3), ("audit_events", 3)] {
         assert_eq!(gate.count(&format!("SELECT count(*) FROM {table}")), left, "{table}");
     }
-    // Again is a no-op, and the lane goes on.
+    // Repeating it is a no-op, and the lane goes on.
     assert_eq!(prune(&gate, second_day), Ok(5));
     gate.evict();
     assert_eq!(gate.call(&read_call()).1["receipt"]["seq"], 9);
@@ -264,7 +264,7 @@ fn a_chain_that_was_changed_is_not_pruned() {
     }
 }
 
-/// Seals the stored chain again after somebody changed it, as far as nobody needs a key for.
+/// Seals the stored chain again after a change, as far as no key is needed.
 fn seal_again(gate: &Gate) {
     let mut previous: Option<String> = None;
     for receipt in gate.receipts() {
@@ -476,7 +476,8 @@ fn the_head_log_is_pruned_around_lost_entries() {
 fn the_head_log_takes_no_smaller_tree_and_forgets_nothing_that_it_knows_as_deleted() {
     let mut gate = Gate::new();
     gate.number = HEAD_LANE;
-    // A lane says what it is about to delete. If it does not learn that this was heard, it says less from then on.
+    // A lane tells the head log what it is about to delete. If it does not learn that its message arrived, it sends a
+    // lower number from then on.
     for (size, pruned_through, taken) in
         [(5, 0, true), (4, 0, false), (5, 2, true), (5, 1, true), (4, 3, false), (9, 1, true)]
     {

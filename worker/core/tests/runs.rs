@@ -112,7 +112,7 @@ fn a_credential_that_signs_issues_no_run_credentials() {
     }
 }
 
-/// Holding only run credentials, an agent cannot choose the cleaner of two runs.
+/// An agent that has only run credentials cannot choose the run with less taint.
 #[test]
 fn a_call_with_a_run_credential_belongs_to_its_run() {
     let mut gate = Gate::new();

@@ -1,4 +1,4 @@
-//! What must hold of a call, each named for it, on a lane with real SQLite.
+//! What must hold for calls, on a lane with real SQLite. Each test is named for its rule.
 
 mod support;
 
@@ -191,8 +191,8 @@ fn an_egress_tool_needs_what_writes_need() {
 #[test]
 fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
     let untrusted = json!({"context": {"source_trust": "untrusted_external"}});
-    // Whether the registry says that it mutates, that it is an egress tool, what the caller says, and
-    // the decision.
+    // Whether the registry says that the tool mutates, whether it says that the tool is egress, what the caller says,
+    // and the decision.
     for (mutates, egress, claim, expected) in [
         (false, false, false, "allow"),
         (false, false, true, "deny"),
@@ -286,7 +286,7 @@ fn a_denial_that_the_credentials_highest_trust_causes_names_it() {
         let sentence = format!("The credential's highest trust is `{highest}`");
         assert_eq!(reason.contains(&sentence), named, "{highest} {claim} {mutates}: {reason}");
     }
-    // What denies the call in any case is not blamed on the credential.
+    // If the call is denied in any case, the reason does not name the credential.
     let mut gate = Gate::new();
     gate.records.tool = tool(true, false);
     gate.records.tool.as_mut().unwrap().tainted = TaintRule::Forbid;
@@ -358,7 +358,7 @@ fn a_replay_answers_the_same_also_after_eviction_and_after_flush_and_prune() {
     let (status, body) =
         gate.call(&with(call.clone(), json!({"context": {"contains_sensitive_data": true}})));
     assert_eq!((status, body["code"].as_str()), (409, Some("request_id_conflict")));
-    // After a day, and an hour in which the clock stood by that, the id is free again.
+    // The id is free again after a day, and an hour in which the clock stayed beyond that.
     for hours in [25, 1] {
         assert_eq!(gate.call(&call).1["decision_id"], first["decision_id"]);
         gate.now_ms.set(gate.now_ms.get() + hours * 3_600_000);
@@ -404,7 +404,7 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
             lane.needs_tool(storage, (&gate.engine, &gate.config), &command, &gate.records, now_ms)
         });
         assert_eq!(needs, Ok(expected), "{name}");
-        // And then the call is answered without one, not as if the tool were unknown.
+        // Then the call is answered without one, and not as if the tool were unknown.
         let body = gate.try_call(&command).unwrap().body;
         assert_eq!(body.contains("server_unknown"), expected, "{name}: {body}");
     }
@@ -511,13 +511,13 @@ fn a_dry_run_decides_and_explains_and_leaves_nothing() {
     assert_eq!(gate.receipts().len(), 0);
     let (status, first) = gate.call(&real);
     assert_eq!((status, &first["decision"]), (200, &json!("allow")));
-    // The quota is spent now; the dry run says so and the replay still answers.
+    // The quota is used up now. A dry run says so, and a replay is still answered.
     assert_eq!(
         gate.call(&with(dry, json!({"request_id": "x"}))).1["reason_code"],
         "quota_exhausted"
     );
     assert_eq!(gate.call(&real).1, first);
-    // A canary that is only tried out stops nobody.
+    // A dry run of a canary stops nobody.
     gate.records.agent.as_mut().unwrap().quota_per_day = None;
     gate.records.tool = tool(false, true);
     assert_eq!(gate.call(&with(read_call(), json!({"dry_run": true}))).1["decision"], "quarantine");
@@ -546,7 +546,7 @@ fn a_quarantine_holds_from_the_next_call_on_and_survives_eviction_flush_and_both
     gate.evict();
     denied("after flush and eviction");
     assert_eq!(gate.count("SELECT count(*) FROM agents WHERE status = 'quarantined'"), 1);
-    // The lane's own word, of which D1 has a copy for reading: no record changed.
+    // The lane decided this. D1 has only a copy for reading, so no record changed.
     assert_eq!(gate.count("SELECT lane_quarantined FROM agents WHERE agent = 'coder'"), 1);
     assert_eq!(gate.count("SELECT epoch FROM tenants"), 1);
 }
@@ -668,7 +668,7 @@ fn a_journal_over_its_soft_bound_refuses_writes_and_over_its_hard_bound_everythi
     assert_eq!(outcome(&gate, &write_call()), full);
     assert_eq!(outcome(&gate, &read_call()), ok);
     assert_eq!(outcome(&gate, &read_call()), full);
-    // What needs no row still has its answer.
+    // A request that needs no row is still answered.
     assert_eq!(outcome(&gate, &with(read_call(), json!({"request_id": "r"}))), ok);
     assert_eq!(outcome(&gate, &with(write_call(), json!({"dry_run": true}))), ok);
     gate.flush_all();
@@ -676,7 +676,7 @@ fn a_journal_over_its_soft_bound_refuses_writes_and_over_its_hard_bound_everythi
     gate.storage.size_bytes.set(gateward_core::gate::config::MAX_STORAGE_BYTES + 1);
     gate.evict();
     assert_eq!(outcome(&gate, &read_call()), full);
-    // Room is made at the next alarm, though no row waits to be flushed.
+    // Space is freed at the next alarm, although no row waits to be flushed.
     gate.flush_all();
     gate.storage.size_bytes.set(0);
     assert_eq!(outcome(&gate, &read_call()), full);
@@ -701,7 +701,8 @@ fn every_journalled_decision_has_a_decision_an_audit_event_and_a_receipt() {
     assert_eq!((gate.count(joined), gate.count("SELECT count(*) FROM decisions")), (20, 20));
 }
 
-/// Each write of a call, failed and lost: what was acknowledged is there, and nothing else.
+/// Each write of a call: once it fails, and once its answer is lost. What was acknowledged is stored, and nothing
+/// else.
 #[test]
 fn a_call_whose_row_may_or_may_not_be_written_is_never_half_done() {
     for fault in [Fault::Failed, Fault::Lost] {
@@ -717,7 +718,7 @@ fn a_call_whose_row_may_or_may_not_be_written_is_never_half_done() {
     }
 }
 
-/// Each statement of a confirmed flush, failed and lost, and D1 itself, failed and lost.
+/// Each statement of a confirmed flush, and D1 itself: once it fails, and once its answer is lost.
 #[test]
 fn a_flush_that_breaks_anywhere_loses_nothing_and_writes_nothing_twice() {
     let mut steps = 0;
@@ -833,7 +834,7 @@ fn the_stored_state_of_an_agent_keeps_its_format() {
     let state: gateward_core::gate::AgentState = serde_json::from_str(STATE).unwrap();
     assert!(state.quarantined && state.revision == 3 && state.quota_used == 2);
     assert_eq!(state.encode(), STATE);
-    // Of a version that counted in two windows of its own.
+    // A state of a version that counted in two windows of its own.
     let older = STATE.replace("\"windows\":[[\"calls_1m\",{\"slots\":[[7,1],[2,3]]}]]",
         r#""calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}"#);
     assert!(

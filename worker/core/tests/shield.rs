@@ -1,7 +1,8 @@
-//! The project's own corpora of the shield (`tests/shield/`): what is found in attacks, and what is not in ordinary calls.
+//! The project's own corpora of the shield (`tests/shield/`): what is found in attacks, and what is not found in
+//! ordinary calls.
 //!
-//! Not every attack is found, and `tests/shield/expected.json` says how many are. A change that finds fewer, or that
-//! finds more in ordinary calls, fails here. A better one raises the numbers.
+//! Not every attack is found, and `tests/shield/expected.json` says how many are. If a change finds fewer attacks, or
+//! more in ordinary calls, this test fails. If a change is an improvement, update the numbers.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -89,7 +90,7 @@ fn the_corpora_are_found_as_well_as_they_were() {
     assert_eq!(counted, expected, "tests/shield/expected.json would be\n{shown}");
 }
 
-/// Each evasion that the shield claims to see through, on one attack, and the decodings that the finding names.
+/// Each evasion that the shield decodes, applied to one attack, and the decodings that the finding names.
 #[test]
 fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
     let shield = shield();
@@ -135,7 +136,7 @@ fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
     }
 }
 
-/// No encoding ends the reading silently.
+/// If an encoding stops the reading, the findings say so.
 #[test]
 fn what_is_encoded_too_often_counts_as_unread() {
     let shield = shield();
@@ -194,7 +195,7 @@ fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever is sent, inspection ends, is the same each time, and names places that exist.
+    /// For any input, inspection ends, gives the same result each time, and names places that exist.
     #[test]
     fn any_text_is_inspected(
         text in r#"([a-z '"<>/\\%&;:.=(){}\[\]$`|#!@0-9-]|%[0-9a-f]{2}|&#x?[0-9a-f]{1,3};|\\u00[0-9a-f]{2}|\PC){0,80}"#,

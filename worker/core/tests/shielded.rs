@@ -1,4 +1,4 @@
-//! What the shield's findings do to calls, on a lane with real SQLite.
+//! How the shield's findings affect calls, on a lane with real SQLite.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -69,7 +69,7 @@ fn a_finding_is_noted_and_denies_only_where_a_mode_says_so() {
     }
 }
 
-/// A long text writes about attacks, unless its argument is for something else than text.
+/// A long text counts as a document about attacks, unless its argument is not for text.
 #[test]
 fn an_attack_that_was_made_longer_is_denied_where_no_text_is_expected() {
     let lines = "First line.\nSecond line.\nThird line.\n";
@@ -220,7 +220,7 @@ fn what_goes_to_a_server_beside_the_arguments_is_read() {
         (Purpose::Forward, answer(CARD), r#"{"personal_data":"redact"}"#, "shield_blocked"),
         (Purpose::Message { cost: 1 }, meta(), r#"{"sql_injection":"block"}"#, "shield_blocked"),
         (Purpose::Message { cost: 1 }, meta(), "{}", "none"),
-        // Nothing outside of the arguments is redacted, so it does not pass.
+        // Nothing outside of the arguments is redacted, so the call does not pass.
         (
             Purpose::Message { cost: 1 },
             value(&format!(r#"{{"result":{{"text":"{CARD}"}}}}"#)),
@@ -340,7 +340,7 @@ thread_local! {
 }
 
 proptest! {
-    /// What was redacted is not found again, whatever is around it and however it is nested.
+    /// Something that was redacted is not found again, whatever is around it and however deep it is nested.
     #[test]
     fn nothing_that_is_redacted_stays_in_an_answer(
         before in "[ -~\n]{0,40}", after in "[ -~\n]{0,40}", shape in 0..5_u8,
@@ -361,7 +361,7 @@ proptest! {
         });
         let redacted = redacted.unwrap();
         prop_assert!(!redacted.contains("4111"), "{}", redacted);
-        // Another number may arise by chance, with what is around it.
+        // Together with the text around it, another number may arise by chance.
         prop_assert!(redacted.contains("[redacted:"), "{}", redacted);
     }
 }

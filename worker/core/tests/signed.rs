@@ -1,4 +1,4 @@
-//! What the nonce of a signature does in a lane: a signed request is good once, whatever it asks.
+//! The nonce of a signature in a lane: a signed request can be used once, for any purpose.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
@@ -63,11 +63,11 @@ fn a_signed_request_is_good_once_also_if_it_journals_nothing() {
         ("a malformed environment", asking(Purpose::Authorize, "n"), 403),
     ] {
         let gate = gate();
-        // So that the request id has its answer already.
+        // Make the request id have an answer already.
         gate.try_call(&command(&with_id)).unwrap();
         assert_eq!(outcome(&gate, &first).0, status, "{name}");
         assert_eq!(outcome(&gate, &first), replayed(), "{name}");
-        // What is kept outlives the object, and a flush.
+        // The used nonce survives an eviction and a flush.
         gate.evict();
         gate.flush_all();
         assert_eq!(outcome(&gate, &first), replayed(), "{name}");
@@ -128,7 +128,7 @@ fn a_replay_that_storage_cannot_rule_out_gets_no_answer() {
             let first = gate.try_call(&asking(Purpose::Message { cost: 1 }, "n"));
             gate.storage.fault.set(None);
             let second = outcome(&gate, &asking(Purpose::Message { cost: 1 }, "n"));
-            // An answer left only if the nonce is kept.
+            // An answer is sent only if the nonce was stored.
             assert!(first.is_err() || second == replayed(), "{fault:?} {statement}");
         }
     }
@@ -146,7 +146,7 @@ fn nonces_of_a_lane_that_is_never_flushed_do_not_pile_up() {
     const HOUR_MS: u64 = 3_600_000;
     const { assert!(NONCE_MS < HOUR_MS) };
     (0..50).for_each(|number| ask(START_MS, number));
-    // By what the clock said an hour ago, they have expired after two.
+    // By the time of an hour ago, they have expired after two hours.
     ask(START_MS + HOUR_MS, 50);
     (51..100).for_each(|number| ask(START_MS + 2 * HOUR_MS, number));
     assert_eq!(kept(&gate), 50);

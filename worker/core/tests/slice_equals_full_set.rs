@@ -1,15 +1,15 @@
-//! The slice of a bundle decides exactly as the bundle: the same decision, the same determining
-//! policies, the same policies that err. Shown on generated sets of policies, base and overlays
-//! of two tenants, over a small universe in which scopes often match.
+//! A slice of a bundle decides exactly as the whole bundle: the same decision, the same determining
+//! policies, and the same policies that fail. The tests use generated sets of policies, base and
+//! overlays of two tenants, over few entities, so that scopes often match.
 //!
-//! Conditions that ask what an entity is in that they name themselves are among them; the full set is
-//! asked with a store of all entities.
+//! Some conditions test the ancestors of an entity that they name. The full set is evaluated with a store of all
+//! entities.
 //!
-//! And what a listing leaves out is what no call could do: whatever of a call's context is taken for
-//! unknown, a call that passes could be permitted.
+//! A listing leaves out only tools whose calls cannot pass: whichever part of a call's context is unknown, a call that
+//! passes counts as one that could be permitted.
 //!
-//! The full set is parsed from the generated text, without the compiler: what the index, the
-//! compiler and the look-up do wrong, they cannot do wrong on both sides.
+//! The full set is parsed from the generated text, without the compiler. So a mistake in the index,
+//! the compiler or the lookup cannot occur on both sides.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -29,7 +29,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{Config, TestRunner};
 
-/// Sets of policies; each is asked [`CALLS_PER_SET`] times.
+/// Sets of policies. Each is evaluated for [`CALLS_PER_SET`] calls.
 const SETS: u32 = 10_000;
 const POLICIES_PER_SET: usize = 8;
 const CALLS_PER_SET: usize = 3;
@@ -70,7 +70,7 @@ fn uid((entity_type, id): &Key) -> EntityUid {
 struct Generated {
     tenant: Option<&'static str>,
     text: String,
-    /// Whether its condition asks what an entity is in that it names.
+    /// Whether its condition tests the ancestors of an entity that it names.
     names: bool,
 }
 
@@ -110,7 +110,7 @@ fn action_scope() -> impl Strategy<Value = String> {
     })
 }
 
-/// Conditions that hold, do not, or fail, some of them depending on the call.
+/// Conditions that are true, false or fail. Some depend on the call.
 const CONDITIONS: [&str; 18] = [
     "",
     "",
@@ -132,7 +132,7 @@ const CONDITIONS: [&str; 18] = [
     "unless { context has missing || context has \"missing too\" }",
 ];
 
-/// Whether an entity that is not the call's is in another is in its name. The build refuses the rest.
+/// The name of an entity that is not the call's says which entities it is in. The build refuses other conditions.
 fn is_told_by_names(left: &Key, right: &Key) -> bool {
     let is_tool = left.0 == "Action" && TOOLS.contains(&left.1.as_str());
     let kinds = ["read", "write", "egress", "canary"];
@@ -141,7 +141,7 @@ fn is_told_by_names(left: &Key, right: &Key) -> bool {
     !(is_membership || is_tool && is_kind)
 }
 
-/// Conditions on entities that they name, some of them together with the call's.
+/// Conditions on entities that they name, some together with the call's entities.
 fn condition_on_names() -> impl Strategy<Value = String> {
     let all: Vec<Key> = TYPES.into_iter().flat_map(keys_of).collect();
     let pairs: Vec<(Key, Key)> = all
@@ -233,7 +233,7 @@ fn call() -> impl Strategy<Value = Call> {
     )
 }
 
-/// The parents of an entity that is not the call's: of other agents and tools, as they may be.
+/// The parents of an entity that is not the call's. For other agents and tools: possible ones.
 fn parents((entity_type, id): &Key) -> Vec<Key> {
     let tenant = || ("Tenant", id.split_once('/').unwrap().0.to_owned());
     match (*entity_type, id.as_str()) {
@@ -250,7 +250,7 @@ fn decimal(text: &str) -> CedarValue {
 }
 
 impl Call {
-    /// As one who uses Cedar alone would ask it: with every entity that there is.
+    /// The way to use Cedar alone: with every entity.
     fn request(&self) -> (Request, Entities) {
         let own = [
             ("Agent", self.agent.clone()),
@@ -345,7 +345,7 @@ fn decide_by_slice(call: &Call, engine: &PolicyEngine) -> Answer {
     (decision, ids(&evaluation.determining), ids(&evaluation.erring))
 }
 
-/// Whether a call could be permitted of whose context only the rest is known.
+/// Whether a call could be permitted if only the rest of its context is known.
 fn could_permit(call: &Call, engine: &PolicyEngine, unknown: &[&'static str]) -> bool {
     let context = call.context().into_iter().filter(|(name, _)| !unknown.contains(name));
     let request = PolicyRequest {
@@ -357,7 +357,7 @@ fn could_permit(call: &Call, engine: &PolicyEngine, unknown: &[&'static str]) ->
     engine.could_permit(request, &[Vec::new()], unknown).unwrap()
 }
 
-/// What the generated cases must have met, so that they show something.
+/// The situations that the generated cases must contain, so that the test means something.
 #[derive(Default)]
 struct Seen {
     allowed: Cell<u32>,
@@ -467,7 +467,7 @@ fn coder(context: Vec<(&'static str, CedarValue)>) -> PolicyRequest<'static> {
     PolicyRequest { entities, agent_attributes: vec![], server_attributes: vec![], context }
 }
 
-/// A named entity was in nothing, so these forbids never applied.
+/// Regression: a named entity had no ancestors, so these forbids never applied.
 #[test]
 fn a_condition_on_named_entities_is_as_with_all_entities() {
     for (condition, expected) in [
@@ -526,7 +526,7 @@ fn a_condition_on_named_entities_is_as_with_all_entities() {
     }
 }
 
-/// A decimal among the known fields made all of them unknown.
+/// Regression: a decimal among the known fields made all of them unknown.
 #[test]
 fn a_listing_knows_a_decimal_and_the_fields_beside_it() {
     for (policies, amount, expected) in [
@@ -602,8 +602,8 @@ fn a_listing_knows_a_decimal_and_the_fields_beside_it() {
         let could = engine.could_permit(coder(known.clone()), &[Vec::new()], &["flag"]);
         assert_eq!(could, Ok(expected), "{amount} {policies}");
 
-        // With nothing unknown it is the call's own evaluation. This broke an invariant that
-        // Cedar's debug builds check.
+        // If nothing is unknown, this is the call's own evaluation. Regression: this broke an
+        // invariant that Cedar's debug builds check.
         let call = [known, vec![("flag", CedarValue::from(true))]].concat();
         let evaluation = engine.evaluate(coder(call.clone())).unwrap();
         let passes = evaluation.allowed && evaluation.erring.is_empty();

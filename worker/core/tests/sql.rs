@@ -99,7 +99,7 @@ fn no_read_endpoint_scans_a_table() {
         admin::LIST_EVENTS_OF_DECISIONS,
     ] {
         let plan = plan(&database, statement);
-        // What a search inside found may be gone through.
+        // A scan of the result of an inner search is allowed.
         let harmless =
             |line: &str| line == "SCAN CONSTANT ROW" || line.starts_with("SCAN (subquery");
         let scans = plan.lines().any(|line| line.starts_with("SCAN") && !harmless(line));
@@ -151,7 +151,7 @@ fn no_statement_of_the_code_is_left_out_of_these_tests() {
     assert_eq!(constants, listed + 3);
 }
 
-/// A tenant with one of everything, and what must not be seen beside it.
+/// A tenant with one record of each kind, and records beside it that must not be seen.
 const REGISTRY: &str = r#"
 INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, quota_per_day, risk_denials,
     risk_window_s, risk_quiet_s, taint_s, rows_per_day, bytes_per_day, created_at_ms)
@@ -419,7 +419,7 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
     for (key_id, expected, groups) in [
         ("k1", (Some("coder"), None, Some("active")), "[]"),
         ("k3", (Some("gone"), None, None), "[]"),
-        // Neither of a group that is deleted, nor by an agent's membership of the same name.
+        // Neither the member of a deleted group, nor an agent's membership with the same name, counts.
         ("k4", (None, Some("ada"), None), r#"["a"]"#),
     ] {
         let read = |row: &rusqlite::Row<'_>| {
@@ -473,7 +473,7 @@ fn a_cosigned_checkpoint_is_kept_until_witnesses_were_asked_about_a_newer_one() 
     expect("a", "+w", "");
     publish("b", Some("a"));
     expect("b", "", "a+w");
-    // Nobody was asked about b.
+    // No witness was asked about b.
     publish("c", Some("b"));
     expect("c", "", "a+w");
     cosign("b", "+w");
@@ -553,7 +553,7 @@ fn a_database_from_before_subjects_gets_one_for_each_administrator() {
     let expected = [
         "demo/ada _unknown 1",
         "demo/bob _unknown 0",
-        // A member whose credentials are gone.
+        // A member whose credentials were deleted.
         "demo/free _unknown 0",
         "other/ada _unknown 0",
     ];

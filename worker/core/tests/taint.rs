@@ -1,4 +1,4 @@
-//! What text of untrusted servers does to an agent's later calls, on a lane with real SQLite.
+//! How text of untrusted servers affects an agent's later calls, on a lane with real SQLite.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -39,7 +39,7 @@ fn set_trust(gate: &mut Gate, trust: ServerTrust) {
     gate.records.server.as_mut().unwrap().trust = trust;
 }
 
-/// Reads from an untrusted server in a run; what follows goes to a trusted one again.
+/// Reads from an untrusted server in a run. Later calls go to a trusted server again.
 fn read_untrusted(gate: &mut Gate, run: &str) {
     set_trust(gate, ServerTrust::Untrusted);
     let before = std::mem::replace(&mut gate.records.tool, tool(false, false));
@@ -110,7 +110,7 @@ fn only_the_runs_of_a_harness_are_told_apart() {
     for (run, expected) in [("r1", HELD), ("r2", ALLOWED), ("", HELD)] {
         assert_eq!(outcome(&gate, run), expected, "{run}");
     }
-    // Another credential of the same agent belongs to no harness: its calls may be of any run.
+    // Another credential of the same agent does not belong to a harness, so its calls may be of any run.
     gate.records.credential.as_mut().unwrap().assigns_runs = false;
     assert_eq!(outcome(&gate, "r2"), HELD);
 }
@@ -190,7 +190,7 @@ fn an_administrator_lifts_taint_once_and_nothing_that_came_after() {
     assert_eq!(outcome(&gate, ""), HELD);
     assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 6), Ok(Ok(())));
     assert_eq!(outcome(&gate, ""), ALLOWED);
-    // The same of a command that had nothing to lift.
+    // The same for a command that had nothing to lift.
     assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 7), Ok(Ok(())));
     read_untrusted(&mut gate, "");
     assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 7), Ok(Ok(())));
@@ -344,14 +344,14 @@ fn a_decision_that_taint_caused_says_where_it_comes_from_and_how_it_ends() {
     let events: Json = serde_json::from_str(&gate.text(events)).unwrap();
     assert_eq!((&events[0].get("taint"), &events[1]["taint"]), (&None, &taint));
 
-    // While the approval is not decided, its call is told too.
+    // While the approval is pending, it also has the call.
     let pending = with(write("r2"), json!({"approval_id": answer["approval"]["approval_id"]}));
     let (_, answer) = gate.call(&pending);
     assert_eq!(answer["reason_code"], "approval_pending");
     assert_eq!(explained(&answer), (true, true));
 }
 
-/// "Caused" means that the policies would have said something else without taint.
+/// "Caused" means that the policies would have decided differently without taint.
 #[test]
 fn only_a_decision_that_would_have_been_another_without_taint_is_explained_by_it() {
     let stated = |trust: &str| json!({"context": {"source_trust": trust}});
@@ -426,7 +426,7 @@ fn a_mark_without_a_call_explains_a_decision_as_far_as_it_can() {
     }
 }
 
-/// What a harness states of user and run is bound by the hash; what anybody else states is not.
+/// The hash covers the user and the run only if a harness states them.
 #[test]
 fn an_approval_binds_user_and_run_only_where_a_harness_states_them() {
     let held = |gate: &Gate, user: &str, run: &str| {

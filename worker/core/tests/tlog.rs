@@ -1,7 +1,7 @@
 //! The transparency log beside another implementation of the same formats: the crates `tlog_tiles` and `signed_note`.
 //!
-//! Whatever one of them writes, the other one reads. Whatever comes in, both read the same or refuse it. Where they
-//! differ on purpose, the test says so.
+//! Each implementation reads what the other one writes. For any input, both read the same, or both refuse it. Where
+//! they differ on purpose, the test says so.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
@@ -22,7 +22,7 @@ struct Trees {
     /// Ours: by height and index.
     nodes: HashMap<(u8, u64), Hash>,
     edges: Vec<Edge>,
-    /// The other one's, in its own order.
+    /// The hashes of the other implementation, in its own order.
     stored: Vec<tlog_tiles::Hash>,
 }
 
@@ -181,7 +181,7 @@ fn random_proofs_are_equal_and_a_wrong_one_is_refused_by_both() {
         let by_them =
             tlog_tiles::check_record(&their_proof(&wrong), to, theirs(&new), from, theirs(&leaf));
         prop_assert_eq!(by_them.is_ok(), held);
-        // Another index or size, with the proof that is right for these.
+        // Another index or size, with the proof for these.
         prop_assert!(other == from || !proof::verify_inclusion(other, to, &leaf, &proof, &new));
     });
 }
@@ -204,7 +204,7 @@ impl HashReader for MadeUp {
     }
 }
 
-/// Sizes of all magnitudes, and those around powers of two.
+/// Sizes of all magnitudes, and sizes around powers of two.
 fn size() -> impl Strategy<Value = u64> {
     prop_oneof![
         (0..62_u32, any::<u64>()).prop_map(|(bits, number)| number % (1 << bits) + 1),
@@ -214,7 +214,7 @@ fn size() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    /// A caller that loads from a database finds out first what it must load.
+    /// A caller that loads from a database first finds out which hashes it must load.
     #[test]
     fn proofs_of_large_trees_are_equal_and_ask_alike(a in size(), b in size()) {
         let (from, to) = (a.min(b), a.max(b));
@@ -286,7 +286,7 @@ proptest! {
     }
 }
 
-/// A text of the grammar, then cut, repeated and sprinkled with what parsers stumble over.
+/// A text of the grammar, then cut, repeated, and changed with characters that are hard for parsers.
 fn mutated(texts: Vec<String>) -> impl Strategy<Value = String> {
     let edit = (
         any::<prop::sample::Index>(),
@@ -457,7 +457,7 @@ proptest! {
         );
     }
 
-    /// Nothing that comes in makes anything panic, and what is read can be written again.
+    /// No input causes a panic, and everything that is read can be written again.
     #[test]
     fn no_text_makes_anything_panic(
         text in prop_oneof![any::<String>(), "[\u{2014} \n+/=A0.px]{0,300}", mutated(vec![signed(&[1])])],

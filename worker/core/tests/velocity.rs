@@ -148,7 +148,7 @@ fn lanes_share_a_window_of_the_tenant() {
         assert_eq!(decide(gate, json!({})).0, "require_approval");
         passes(gate, json!({"customer": format!("other {}", gate.number)}));
     }
-    // What waits for approval is not counted: the count is still two.
+    // A call that waits for approval is not counted: the count is still two.
     one.now_ms.set(one.now_ms.get() + 3_600_000);
     passes(&one, json!({}));
 }
@@ -250,7 +250,7 @@ fn the_alarm_of_a_tenants_windows_deletes_those_that_are_over_and_then_is_not_se
     }
     let alarm = |at_ms: u64| {
         let windows = gate.windows.borrow();
-        // The object ended since the last alarm.
+        // The object was evicted since the last alarm.
         let mut object = Lane::start(&*windows).unwrap();
         let next_ms = object.prune_windows(&*windows, at_ms).unwrap();
         let left = "SELECT count(*) FROM windows";
@@ -262,7 +262,7 @@ fn the_alarm_of_a_tenants_windows_deletes_those_that_are_over_and_then_is_not_se
     let (next_ms, left) = alarm(first_ms);
     assert_eq!((next_ms, left), (Some(first_ms + 3_600_000), 3), "the clock may have jumped");
     assert_eq!(alarm(first_ms + 3_600_000), (None, 0));
-    // Another one whose time is far off.
+    // Another window, which ends much later.
     gate.now_ms.set(first_ms);
     passes(&gate, json!({"n": 9, "customer": 9}));
     let (next_ms, left) = alarm(first_ms + 3_600_000);
@@ -328,7 +328,7 @@ fn a_call_that_waits_for_approval_is_not_counted() {
     let (_, held) = gate.call(&call(arguments(json!({}))));
     assert_eq!(held["decision"], "require_approval");
     gate.now_ms.set(gate.now_ms.get() + 3_600_000);
-    // The two have left the window, and the one that waits was never in it.
+    // The two calls have left the window. The call that waits was never in it.
     passes(&gate, json!({}));
     passes(&gate, json!({}));
     assert_eq!(decide(&gate, json!({})).0, "require_approval");
@@ -369,7 +369,7 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
     };
     let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it looks") };
     let mut looked = answer(&gate, &before);
-    // From now on, the credential is a harness's, whose word for the user counts.
+    // From now on, the credential is a harness's, so its claim about the user counts.
     gate.records.credential.as_mut().unwrap().assigns_runs = true;
     let Called::NotCounted(after) = step(&gate, &command, Some(&looked)) else {
         panic!("it looks at the user's window")
@@ -383,7 +383,7 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
     assert_eq!(reply.counted_in, [after[0].row()]);
 }
 
-/// What others have in the tenant's window of a customer.
+/// The count of other calls in the tenant's window of a customer.
 fn in_window(gate: &Gate, change: Value) -> u64 {
     let Called::NotCounted(looks) = step(gate, &command(&arguments(change)), None) else {
         panic!("the window is asked")
@@ -402,11 +402,11 @@ fn a_window_of_the_tenant_and_a_shared_limit_count_what_passes_both() {
     passes(&one, json!({}));
     passes(&two, json!({}));
     assert_eq!(decide(&one, json!({})).0, "require_approval");
-    // What the window held back took nothing of the limit.
+    // A call that the window held back used nothing of the limit.
     passes(&one, json!({"customer": "d"}));
     let (_, body) = one.call(&call(arguments(json!({"customer": "e"}))));
     assert_eq!(body["reason_code"], "quota_exhausted");
-    // What the limit denied is in no window.
+    // A call that the limit denied is in no window.
     assert_eq!(
         ["c", "d", "e"].map(|customer| in_window(&two, json!({"customer": customer}))),
         [2, 1, 0]
@@ -526,7 +526,7 @@ fn a_clock_that_was_ahead_makes_no_window_forget_or_last_for_longer() {
         gate.now_ms.set(START_MS);
         gate.evict();
         assert_eq!(in_window(&gate, json!({})), 2, "{ahead_ms}");
-        // It is denied by the agent's window, and repairs the tenant's.
+        // The agent's window denies the call, and the call repairs the tenant's window.
         assert_eq!(decide(&gate, json!({"amount": 2})).1, "item", "{ahead_ms}");
         gate.now_ms.set(START_MS + CLOCK_TOLERANCE_MS + 3_600_000);
         assert_eq!(in_window(&gate, json!({})), 0, "{ahead_ms}");

@@ -1,4 +1,4 @@
-//! What a lane keeps to tell a tenant's webhook.
+//! The messages that a lane keeps for a tenant's webhook.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
@@ -12,7 +12,7 @@ use gateward_core::receipt::{self, GENESIS};
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, START_MS, TENANT, read_call, tool, with};
 
-/// A gate whose calls all wait for somebody of `security`.
+/// A gate whose calls all wait for a member of `security`.
 fn gate() -> Gate {
     let mut gate = Gate::new();
     gate.records.tool = tool(true, false);
@@ -73,7 +73,7 @@ fn body(delivery: &Delivery) -> Json {
     serde_json::from_str(&delivery.message.body).unwrap()
 }
 
-/// All that waits is taken.
+/// The receiver takes all waiting messages.
 fn take_all(gate: &Gate) -> Vec<Json> {
     let mut taken = Vec::new();
     loop {
@@ -97,7 +97,7 @@ fn every_step_of_an_approval_is_told_as_it_was_and_without_the_arguments() {
     decide(&gate, &id, Verdict::Approve { edit: Some(r#"{"n":"narrower"}"#.to_owned()) }).unwrap();
     gate.evict();
     use_up(&gate, &id, json!({"n": "narrower"}));
-    // A day later: what is told is about then.
+    // A day later: each message still describes the approval as it was at its step.
     gate.now_ms.set(START_MS + 86_400_000);
     let messages = due(&gate);
     assert_eq!(messages[0].message.id, "msg_demo_0_1");
@@ -143,7 +143,7 @@ fn a_message_is_the_same_at_every_attempt() {
     assert_eq!((second[0].attempts, &second[0].message), (1, &first[0].message));
 }
 
-/// Whatever is in the journal with an approval waits to be told, and nothing else does.
+/// Every journal row with an approval has a waiting message, and nothing else has one.
 fn assert_whole(gate: &Gate, about: &str) {
     let seqs = |query: &str| -> String {
         let all = gate.storage.connection.query_row(query, [], |row| row.get::<_, Option<_>>(0));
@@ -189,7 +189,8 @@ fn a_step_and_its_message_are_written_together_or_not_at_all() {
     assert!(broken >= 6, "only {broken} writes were broken");
 }
 
-/// Each write of a delivery's end, failed and lost: it is told again, or no more.
+/// Each write at the end of a delivery: once it fails, and once its answer is lost. The message is then sent again, or
+/// never again.
 #[test]
 fn what_was_taken_is_told_again_only_when_that_could_not_be_written() {
     for (fault, again) in [(Fault::Failed, 1), (Fault::Lost, 0)] {
@@ -213,7 +214,7 @@ fn what_was_taken_is_told_again_only_when_that_could_not_be_written() {
     }
 }
 
-/// Fails everything that is due until nothing is.
+/// Fails every due message until none is due.
 fn exhaust(gate: &Gate) -> u32 {
     let mut attempts = 0;
     while let Some(at_ms) = next(gate).filter(|at_ms| *at_ms > 0) {

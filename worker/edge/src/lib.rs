@@ -1,4 +1,4 @@
-//! The Wasm shell of Gateward: it reads, calls the core, and writes. It makes no decision.
+//! The Wasm shell of Gateward: it reads, calls the core, and writes. It decides nothing.
 //!
 //! A request enters at [`fetch`], and [`router`] finds its handler. A call to decide makes one hop from
 //! [`lane::client`] in the worker to [`lane::object`], the Durable Object of the agent's lane.

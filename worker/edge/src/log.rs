@@ -15,7 +15,7 @@ thread_local! {
     static OUTAGES: RefCell<Vec<(Event, LogThrottle)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes the line. One exception: of a line about an outage, at most one of each event is written in a second.
+/// Writes the line. One exception: for each event about an outage, at most one line is written in a second.
 pub fn write(line: &Line<'_>) {
     let now_ms = Date::now().as_millis();
     let left_out = if line.event.is_outage() { left_out(line.event, now_ms) } else { Some(0) };

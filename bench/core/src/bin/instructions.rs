@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use gateward_bench::{Run, find};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-/// Costs a handful of instructions an allocation, the same on every side.
+/// This costs a few instructions for each allocation, the same for Gateward and its peers.
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 

@@ -21,7 +21,7 @@ pub const MAX_APPROVAL_INPUT_BYTES: usize = 64 * 1024;
 
 /// How long an approval is open if its tool has no time of its own.
 pub const DEFAULT_APPROVAL_S: u32 = 30 * 60;
-/// The shortest time of a tool: in less, nobody could answer.
+/// The shortest time of a tool. Nobody could answer in less time.
 pub const MIN_APPROVAL_S: u32 = 60;
 /// The longest time of a tool: a week, which covers a long weekend.
 pub const MAX_APPROVAL_S: u32 = 7 * 24 * 60 * 60;

@@ -87,7 +87,7 @@ pub enum Purpose {
     StartRun(RunStart),
     /// A result that the caller got without Gateward. The call names agent, run, server and tool.
     Report(ReportedResult),
-    /// What became of a call that the agent asked about. The call names only the agent.
+    /// The outcome of a call that the agent asked about. The call names only the agent.
     Settle(ReportedOutcome),
 }
 

@@ -1,4 +1,4 @@
-//! What became of a call that its caller made itself, as the caller reports it.
+//! The outcome of a call that its caller made itself, as the caller reports it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -176,7 +176,7 @@ pub fn encode_secret(random: &[u8]) -> String {
 pub struct Token<'a> {
     pub tenant: &'a str,
     pub key_id: &'a str,
-    /// SHA-256 of the credential's secret; of a locator, the agent's public key.
+    /// SHA-256 of the credential's secret. For a locator, the agent's public key.
     pub secret_hash: [u8; 32],
     pub holder: Holder<'a>,
     /// The run that the token is for, if it is a run credential.

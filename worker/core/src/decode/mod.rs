@@ -1,5 +1,5 @@
-//! Decodings: other forms in which a text may carry a value. What an agent sends in one of these forms, some
-//! program behind a tool reads in its plain form.
+//! Decodings: other forms in which a text may carry a value. If an agent sends a value in one of these forms, some
+//! program behind a tool decodes it.
 //!
 //! INVARIANT (linear): each function reads its text once, and what it returns is no longer than the text,
 //! except for [`binary::inflate`], which has a bound of its own.

@@ -119,7 +119,8 @@ fn taints(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
     })
 }
 
-/// How a proxy inspects what the server returns; `None` if nobody asked for it, or every category is off.
+/// How a proxy inspects what the server returns; `None` if the server's registration does not ask for it, or every
+/// category is off.
 fn inspect(facts: &Facts<'_>, command: &GateCommand) -> Option<InspectResults> {
     facts.records.server.as_ref().filter(|server| server.inspects_results)?;
     let (modes, server) = (shield::modes(facts), shield::modes_of_server(facts));

@@ -44,7 +44,7 @@ pub enum Judged {
     Ruling(Ruling),
     /// A request that calls no tool passes. Holds the visibility of each item of a list, in order.
     Passed(Vec<Visibility>),
-    /// What a harness told about a run is recorded.
+    /// What a harness said about a run is recorded.
     Recorded { entry: Option<Box<JournalEntry>>, observation: Option<Observation> },
 }
 

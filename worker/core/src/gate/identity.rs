@@ -88,8 +88,8 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     Ok(Identity { tenant, agent, credential })
 }
 
-/// Denies a call whose tenant or agent is stopped, or that meets a ban. A stopped agent's first
-/// denial in a window is journalled; the repeats are counted.
+/// Denies a call whose tenant or agent is stopped, or to which a ban applies. A stopped agent's
+/// first denial in a window is journalled; the repeats are counted.
 pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
     // A call that Gateward forwards names no environment.
     if draft.command.purpose == Purpose::Authorize

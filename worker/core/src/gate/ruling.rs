@@ -154,7 +154,7 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
 }
 
-/// A server's request to its client passes or not. It asks nobody for approval and stops no agent.
+/// A server's request to its client passes or not. It never waits for approval and stops no agent.
 pub fn without_effects(mut ruling: Ruling) -> Ruling {
     if !ruling.decision.passes() {
         ruling.decision = Decision::Deny;

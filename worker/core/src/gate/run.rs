@@ -1,4 +1,4 @@
-//! What a harness tells about a run: the user's instruction, and results that the agent got without Gateward.
+//! What a harness says about a run: the user's instruction, and results that the agent got without Gateward.
 //!
 //! A deceived agent could state an instruction, or report a trusted result that never existed. So only the harness's
 //! own credential may do this, and no run credential.

@@ -1,4 +1,4 @@
-//! A caller reports what became of a call that it asked about, so that its limits get back what it did not use.
+//! A caller reports the outcome of a call that it asked about, so that its limits get back what it did not use.
 
 use super::draft::{Draft, Judged, Stop};
 use super::limits::first_key_id;

@@ -1,8 +1,8 @@
 //! The windows that policies read: looked at before the policies are asked, counted once the call is decided.
 //!
-//! A window whose key is only the agent is part of the agent's state. Another one of an agent has a row in the
-//! lane, which the decision's own statement writes. One of the tenant is in an object of its own, which counts
-//! the call when it is looked at.
+//! A window whose key is only the agent is part of the agent's state. Any other window of an agent has a row in the
+//! lane, which the decision's own statement writes. A window of the tenant is in an object of its own, which counts
+//! the call when a lane looks at the window.
 
 use super::draft::{Draft, Stop, assigned_run};
 use super::facts::Facts;

@@ -116,8 +116,8 @@ fn may_be_of_agent(
     }
 }
 
-/// Whether the chain of a caller without a credential is one of the agent's, for a request whose tool is not known
-/// yet. Only then are the records read that say which tool it is.
+/// Whether the chain of a caller without a credential belongs to the agent, for a request whose tool is not known yet.
+/// Only then are the records read that say which tool it is.
 #[must_use]
 pub fn may_identify(
     engine: &PolicyEngine,

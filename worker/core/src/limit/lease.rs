@@ -110,7 +110,7 @@ pub struct Granted {
     pub left: Amount,
     /// Whether the lanes hold more than the bound. Then what one call gives back is not available to the next call.
     pub overdrawn: bool,
-    /// Seconds after which there may be more; `None` if nobody knows.
+    /// Seconds after which there may be more; `None` if this is not known.
     pub retry_after_s: Option<u64>,
 }
 

@@ -4,9 +4,9 @@
 //! from there ([`render`]). What has no row is tallied in the lane ([`tally`]), and the lane's totals go with its
 //! flush.
 //!
-//! INVARIANT (counted once): a row's series are added in the transaction that writes its receipt, and only if the
-//! lane was not flushed as far before. A tally is a total of the lane, of which D1 adds what it has not added yet.
-//! So a batch that is repeated changes nothing.
+//! INVARIANT (counted once): a row's series are added in the transaction that writes its receipt, and only if the lane
+//! was not flushed as far before. A tally is a total of the lane. D1 adds only the part of it that it has not added
+//! yet. So a batch that is repeated changes nothing.
 //!
 //! INVARIANT (bounded labels): the values of a label are a closed list, or names that an administrator registered.
 //! D1 keeps at most [`MAX_SERIES_OF_METRIC`] series with names for each metric of a tenant. What comes after them is

@@ -102,8 +102,8 @@ fn decimal(value: &Value) -> Option<&Decimal> {
     }
 }
 
-/// An error, of which only this matters: the policy errs. Of Cedar's errors this is one that can be
-/// made outside it.
+/// An error. The only thing that matters about it is that the policy fails. It is one of the errors
+/// that can be created outside of Cedar.
 fn failed() -> EvaluationError {
     match Extensions::none().func(&DECIMAL) {
         Err(error) => error.into(),

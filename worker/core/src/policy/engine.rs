@@ -468,8 +468,8 @@ impl Names {
 
 impl Symbols {
     /// Calls with the same key have the same slice. A scope names entities by symbols of the
-    /// bundle. Of any other entity it can only test the type, which is the same in every call. Each
-    /// part begins with [`ANY`], so no two different lists give one key.
+    /// bundle. It can only test the type of any other entity, and this is the same in every call.
+    /// Each part begins with [`ANY`], so no two different lists give one key.
     fn key(&self) -> Vec<u32> {
         [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
     }

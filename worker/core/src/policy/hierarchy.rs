@@ -6,8 +6,8 @@
 //!
 //! This module solves that in two parts:
 //!
-//! - [`named`]: the entities that the evaluator needs besides the call's. Their ids tell their
-//!   ancestors, so no registry is needed.
+//! - [`named`]: the entities that the evaluator needs besides the call's. Their ids say what their
+//!   ancestors are, so no registry is needed.
 //! - [`unanswerable`]: the conditions for which ids are not enough. The build refuses them.
 //!
 //! INVARIANT (exact): a condition that the build accepts evaluates with the call's entities and
@@ -114,9 +114,9 @@ fn id(entity: &EntityUID) -> &str {
     entity.eid().as_ref()
 }
 
-/// The entities in the text to which `expr` can evaluate, or to a set or record of which it can.
-/// All other expressions are variables, or evaluate to no entity: no attribute of a call's entities
-/// is an entity.
+/// The entities in the text that `expr` can evaluate to, alone or in a set or record. All other
+/// expressions are variables, or evaluate to no entity: no attribute of a call's entities is an
+/// entity.
 fn literals(expr: &Expr) -> Vec<&EntityUID> {
     match expr.expr_kind() {
         ExprKind::Lit(Literal::EntityUID(uid)) => vec![uid.as_ref()],

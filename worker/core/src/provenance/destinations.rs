@@ -99,7 +99,7 @@ fn domain(text: &str) -> Result<String, &'static str> {
     let must =
         "each must be a domain in ASCII form, such as `example.com` or `xn--…`, and not a pattern";
     match Host::parse(text.strip_suffix('.').unwrap_or(text)) {
-        // It has no `*`: nobody may think that it matches subdomains.
+        // It has no `*`, because it does not match subdomains.
         Ok(Host::Domain(name)) if !name.contains('*') => Ok(name),
         _ => Err(must),
     }

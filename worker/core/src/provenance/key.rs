@@ -22,8 +22,8 @@ impl ValueKey {
         self.hash(b"gateward value key") as u32
     }
 
-    /// SipHash-1-3 of a value in normal form (Aumasson and Bernstein, 2012). It is a fast keyed hash: who
-    /// does not have the key cannot find two values with the same hash.
+    /// SipHash-1-3 of a value in normal form (Aumasson and Bernstein, 2012). It is a fast keyed hash: without the key,
+    /// nobody can find two values with the same hash.
     #[must_use]
     pub fn hash(&self, normal: &[u8]) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);

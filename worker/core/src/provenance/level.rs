@@ -6,7 +6,7 @@ text_enum! {
     /// Where a value came from, the lowest first. The lowest among the parts of a value counts.
     #[derive(PartialOrd, Ord, Hash)]
     Level {
-        /// Nobody said it before: the model made it up, or it was changed on the way.
+        /// It was not seen before: the model made it up, or it was changed on the way.
         Nowhere = "nowhere",
         /// It was first seen in an untrusted result.
         Untrusted = "untrusted",

@@ -211,7 +211,7 @@ impl<'a, K: Known> Lookup<'a, K> {
         }
     }
 
-    /// The level of a text that is no list.
+    /// The level of a text that is not a list.
     fn one(&mut self, text: &str) -> Found {
         if self.take_room().is_none() {
             return NOWHERE;
@@ -302,9 +302,8 @@ impl<'a, K: Known> Lookup<'a, K> {
     }
 }
 
-/// The members of a list: addresses and URLs, with `,` or `;` between them. The member of
-/// `Alice <alice@x.com>` is its address. `None` if the text is no such list. Numbers are in none: some readers
-/// take `12,4500` for one.
+/// The members of a list: addresses and URLs, with `,` or `;` between them. The member of `Alice <alice@x.com>` is its
+/// address. `None` if the text is not such a list. Numbers are in none: some readers take `12,4500` for one.
 fn members(text: &str) -> Option<impl Iterator<Item = &str>> {
     let members = || text.split([',', ';']).map(member);
     let is_list = (text.contains([',', ';', '<']) || text.starts_with("mailto:"))

@@ -30,8 +30,8 @@ text_enum! {
         /// Others outside of the tenant.
         #[default]
         Outside = "outside",
-        /// Those that the sinks name: nobody if there are none, the tenant if its allow-list has them all,
-        /// else others outside.
+        /// Those that the sinks name: nobody if there are no sinks, the tenant if its allow-list has all of them,
+        /// otherwise others outside.
         BySinks = "by_sinks",
     }
 }

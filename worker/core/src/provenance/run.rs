@@ -251,7 +251,7 @@ impl RunValues {
         self.bounded(observation)
     }
 
-    /// What the arguments of a call that passes add to the run: the values that nobody said before. `stated`: what an
+    /// What the arguments of a call that passes add to the run: the values that were not known before. `stated`: what an
     /// approver approved, and what the agent chose as the plan allows.
     #[must_use]
     pub fn of_call(

@@ -263,7 +263,7 @@ pub enum AgentEvent {
     /// A harness stated what the user asked for in a run of the agent.
     #[serde(rename = "run_started")]
     RunStarted,
-    /// A caller reported what became of its call.
+    /// A caller reported the outcome of its call.
     #[serde(rename = "outcome_reported")]
     OutcomeReported,
 }

@@ -42,7 +42,7 @@ pub struct Bans {
 }
 
 impl Bans {
-    /// The first ban that a call meets at `now_ms`.
+    /// The first ban that applies to a call at `now_ms`.
     #[must_use]
     pub fn find(
         &self,
@@ -88,7 +88,7 @@ impl TryFrom<Vec<Ban>> for Bans {
                     continue;
                 }
             };
-            // Of several bans of one subject, the longest holds.
+            // If a subject has several bans, the longest one holds.
             let held = names.entry(subject).or_default();
             *held = (*held).max(expires_at_ms);
         }

@@ -94,8 +94,8 @@ pub struct AgentRecord {
     /// Whether each of its calls needs a warrant.
     #[serde(default, with = "flag")]
     pub warrant_required: bool,
-    /// Limits of this agent, and of each agent. A lane may have stored the record before this field existed;
-    /// nobody had any then.
+    /// Limits of this agent, and of each agent. A lane may have stored the record before this field existed; there
+    /// were no limits then.
     #[serde(default)]
     pub limits: Vec<Rc<Limit>>,
 }

@@ -1,8 +1,8 @@
 //! Argument names that are confusable with properties of a tool's schema.
 //!
-//! A schema that bounds `amount` does not bound `Amount`. An API that ignores case takes `Amount` for
-//! `amount`, without the bound. So an argument name that differs from a property in case or
-//! percent-encoding only is rejected where the schema has that property.
+//! A schema that bounds `amount` does not bound `Amount`. An API that ignores case takes `Amount` for `amount`,
+//! without the bound. So if an argument name differs from a property only in case or percent-encoding, it is rejected
+//! where the schema has that property.
 
 use super::applications::{MAX_APPLICATIONS, part};
 use crate::json::{Json, utf16_order};

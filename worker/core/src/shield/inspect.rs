@@ -64,7 +64,7 @@ impl Shield {
 
     /// # Errors
     ///
-    /// The rules cost more than the bounds of [`super::scan`] allow.
+    /// The rules cost more than the bounds of [`super::matcher`] allow.
     pub fn check_cost(&self) -> Result<(), TooCostly> {
         self.matcher.check_cost()
     }

@@ -36,8 +36,8 @@ impl Path<'_> {
         }
     }
 
-    /// The role that is registered for the place: of the pointers that lead to it or above it, the longest counts, and
-    /// among these one that names an item instead of writing `*`.
+    /// The role that is registered for the place: among the pointers that lead to it or above it, the longest counts.
+    /// If several are equally long, a pointer that names an item takes precedence over one with `*`.
     pub fn role(&self, roles: &ArgumentRoles) -> Option<Role> {
         let mut steps = Vec::new();
         let mut path = self;
@@ -150,7 +150,7 @@ pub fn each_literal(text: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Whether a number has so many digits that it may be one of a card, an account or a person.
+/// Whether a number has enough digits to be that of a card, an account or a person.
 pub const fn has_digits(number: i64) -> bool {
     number.unsigned_abs() >= 100_000_000
 }

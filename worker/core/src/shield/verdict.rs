@@ -33,7 +33,7 @@ impl Verdict {
         self.findings.iter().find(blocks)
     }
 
-    /// Whether a text was not read to its end, in which something that is blocked may be.
+    /// Whether a text was not read to its end, so that it may have something that is blocked.
     #[must_use]
     pub fn hides(&self) -> bool {
         self.unread

@@ -35,10 +35,10 @@ macro_rules! shared_limits {
     };
 }
 
-/// Everything that one call needs, in one round trip and at one epoch, each as JSON text or null.
-/// Tenant, agent, key id, server, tool, whether to read the tenant's lists (0 or 1), now. Expired bans and revocations,
-/// and disabled roots, are left out. Of each list, one entry more than its bound in [`crate::bounds`] is read, so that
-/// too many are noticed.
+/// Everything that one call needs, in one round trip and at one epoch, each as JSON text or null. Tenant, agent, key
+/// id, server, tool, whether to read the tenant's lists (0 or 1), now. Expired bans and revocations, and disabled
+/// roots, are left out. One entry more than the bound in [`crate::bounds`] is read of each list, so that a list that
+/// is too long is noticed.
 ///
 /// An agent's status is computed from administrators' marks. The column `status` also has a copy of
 /// the lane's own quarantine, which could be older than its end.
@@ -264,9 +264,9 @@ pub const LOG_ROOTS: &str = "SELECT number, root FROM log_tiles \
 pub const LOG_LEAVES: &str = "SELECT leaves FROM log_tiles \
      WHERE tenant = ?1 AND lane = ?2 AND level = 0 AND number = ?3";
 
-/// Forgets the leaves of tiles whose receipts are all deleted by the same transaction. It comes before [`SAVE_ANCHOR`],
-/// whose row still has the last receipt that was deleted before: so no tile is left over, and no older one is read.
-/// Tenant, lane, the last receipt that is deleted.
+/// Forgets the leaves of tiles whose receipts are all deleted by the same transaction. It comes before
+/// [`SAVE_ANCHOR`], whose row still has the last receipt that was deleted before: so no tile is forgotten, and no
+/// older tile is read. Tenant, lane, the last receipt that is deleted.
 pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant = ?1 AND lane = ?2 AND level = 0 \
      AND leaves IS NOT NULL AND number < (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 FROM log_checkpoints \
        WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (coalesce((SELECT seq FROM receipt_anchors \

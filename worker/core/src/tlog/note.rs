@@ -69,7 +69,7 @@ impl<'a> Note<'a> {
     ///
     /// # Errors
     ///
-    /// [`NoteError::Invalid`] if a signature has the name and the id of one of the keys and does not hold;
+    /// [`NoteError::Invalid`] if a signature has the name and the id of one of the keys but is not valid;
     /// [`NoteError::Unknown`] if none of the keys signed.
     pub fn verified_by(&self, keys: &[VerifierKey]) -> Result<Vec<usize>, NoteError> {
         let mut signers = Vec::new();

@@ -5,7 +5,7 @@ use crate::json::Json;
 use crate::provenance::ValueKey;
 use crate::provenance::normal::{Form, MAX_VALUE_BYTES};
 
-/// Who calls, as far as keys know.
+/// Who calls, as far as keys need it.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
     pub agent: &'a str,

@@ -1,8 +1,8 @@
 //! A sliding window: the calls that were counted in a period that ends now.
 //!
-//! It holds slots in the order of time. Each call gets one of its own while there are few. When there are too many,
-//! neighbours are merged that are in the same part of the window, and the slot keeps the later time. So a count is
-//! exact up to a number of calls. With more calls, a call can count too long, by at most one part of the window. No
+//! It holds slots in the order of time. While there are few calls, each has a slot of its own. When there are too
+//! many, neighbours are merged that are in the same part of the window, and the slot keeps the later time. So a count
+//! is exact up to a number of calls. With more calls, a call can count too long, by at most one part of the window. No
 //! call counts for too short a time.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -217,9 +217,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all calls: exact while there are few, and otherwise between the window's count and
-        /// that of a window which is longer by a part. Also if the window is stored and read at any time, and
-        /// if the clock goes back, or jumps. A call that has left the window does not come back with the clock.
+        /// Against a list of all calls: exact while there are few, and otherwise between the window's count and that
+        /// of a window which is longer by a part. This holds even if the window is stored and read at any time, and if
+        /// the clock goes back or jumps. A call that has left the window does not come back with the clock.
         #[test]
         fn counts_are_exact_or_a_little_high(
             steps in prop::collection::vec((

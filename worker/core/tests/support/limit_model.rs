@@ -1,4 +1,4 @@
-//! What a book must have of one limit: a list of what each call holds of it.
+//! The model of one limit in a book: a list of what each call holds.
 
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "tests only")]

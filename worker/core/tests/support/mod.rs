@@ -123,7 +123,7 @@ impl Storage {
 
 /// D1: the migrations applied to SQLite in memory.
 pub fn database() -> Connection {
-    // They take long, and each test wants its own: what they come to is found once.
+    // Migrations take long, and each test needs its own database. So they run once, and tests copy the result.
     static SCHEMA: LazyLock<String> = LazyLock::new(|| {
         let all = "SELECT group_concat(sql, ';') FROM sqlite_master WHERE sql IS NOT NULL";
         migrated().query_row(all, [], |row| row.get(0)).unwrap()
@@ -267,7 +267,7 @@ impl Gate {
         looks.retain(|look| !reply.counted_in.contains(&look.row()));
         if let Some(entry) = entry.filter(|_| !self.windows_away.get()) {
             let windows = self.windows.borrow();
-            // Nobody waits for this, or looks whether it failed.
+            // Nobody waits for this or checks whether it failed.
             looks.iter().for_each(|look| drop(Lane::withdraw(&*windows, entry, look)));
         }
         self.on_lane(|lane, _| {
@@ -460,12 +460,12 @@ impl Gate {
         receipts
     }
 
-    /// A text that a query on D1 gives.
+    /// The text that a query on D1 returns.
     pub fn text(&self, query: &str) -> String {
         self.database.query_row(query, [], |row| row.get(0)).unwrap()
     }
 
-    /// A number that a query on D1 gives.
+    /// The number that a query on D1 returns.
     pub fn count(&self, query: &str) -> i64 {
         self.database.query_row(query, [], |row| row.get(0)).unwrap()
     }
@@ -555,7 +555,7 @@ pub fn tenant(status: &str) -> Option<TenantRecord> {
     serde_json::from_value(json!({"status": status, "epoch": 1})).unwrap()
 }
 
-/// A read that every policy lets pass: no policy knows this tool by name.
+/// A read that every policy lets pass: no policy names this tool.
 pub fn read_call() -> Json {
     json!({
         "agent": {"id": "coder", "environment": "production"},

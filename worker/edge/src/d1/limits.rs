@@ -33,7 +33,7 @@ pub struct Found {
     pub groups: Vec<String>,
 }
 
-/// `None` if there is no such agent, or if the credential is not the agent's.
+/// `None` if the agent does not exist, or if the credential is not the agent's.
 pub async fn of(
     env: &Env,
     tenant: &str,

@@ -106,7 +106,8 @@ async fn of_limit(env: &Env, caller: &Caller, limit: &str) -> Result<LimitStates
     Ok(LimitStates { shared, ..LimitStates::default() })
 }
 
-/// The states of a shared limit for the named subjects. If none is named: for the first subjects that have a count.
+/// The states of a shared limit for the named subjects. If no subject is named: for the first subjects that have a
+/// count.
 async fn of_shared(
     env: &Env,
     tenant: &str,

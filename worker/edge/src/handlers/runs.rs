@@ -32,7 +32,7 @@ pub enum HarnessReport {
     Start,
     /// A result that the caller got without Gateward, in this run.
     Result(String),
-    /// What became of the call of this decision.
+    /// The outcome of the call of this decision.
     Outcome(String),
 }
 

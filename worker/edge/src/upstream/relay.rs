@@ -181,7 +181,7 @@ pub trait Inspect {
     /// Returns the last bytes to pass on. Not called when the caller has disconnected.
     fn end(&mut self, ending: Ending) -> Vec<u8>;
 
-    /// Whether nothing that matters can follow, so that the response ends here.
+    /// Whether nothing relevant can follow, so that the response ends here.
     fn is_done(&self) -> bool;
 }
 

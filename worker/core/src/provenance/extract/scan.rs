@@ -156,7 +156,7 @@ struct Scanner<'t, 'f> {
     line_at: usize,
     /// Where the last quotation of each kind began: `"`, `` ` ``, `'` and `“`.
     quotes: [Option<usize>; 4],
-    /// The words in capitals of one name, of which the first `named` count.
+    /// The words in capitals of one name. The first `named` of them count.
     names: [Place; MAX_NAME_WORDS],
     named: usize,
     groups: Option<Groups>,
@@ -390,7 +390,7 @@ impl<'t> Scanner<'t, '_> {
     }
 }
 
-/// Where two bytes first stand. In lines as short as these, the library's search costs more to set up than to run.
+/// Where two bytes first occur. In lines as short as these, the library's search costs more to set up than to run.
 fn find_two(text: &str, two: &[u8; 2]) -> Option<usize> {
     text.as_bytes().windows(2).position(|window| window == two)
 }

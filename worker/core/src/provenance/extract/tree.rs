@@ -166,14 +166,14 @@ fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut dyn FnMut(u6
 /// What is left of a pointer below a value, and its level.
 type Rule<'r> = (&'r str, ResultLevel);
 
-/// Calls `found` with each value that is no array and no object, and its level.
+/// Calls `found` with each value that is neither an array nor an object, and its level.
 fn each_leaf(
     value: &Json,
     level: ResultLevel,
     rules: &[Rule<'_>],
     found: &mut dyn FnMut(&Json, ResultLevel),
 ) {
-    // Of two pointers to one value, such as `/*` and `/0`, the untrusted one counts.
+    // If two pointers lead to one value, such as `/*` and `/0`, the untrusted one counts.
     let here = || rules.iter().filter(|(rest, _)| rest.is_empty()).map(|(_, level)| *level);
     let level = match here().next() {
         Some(_) if here().any(|level| level == ResultLevel::Untrusted) => ResultLevel::Untrusted,

@@ -178,12 +178,12 @@ fn ends_above(text: &str) -> bool {
     text.ends_with('.') && text.trim_end_matches('.').ends_with(['/', '\\'])
 }
 
-/// A gap with a line break anywhere is a line break. So a second line never passes for a second word.
+/// A gap with a line break anywhere is a line break. So a second line is never taken for a second word.
 fn widened(gap: Option<u8>, line: bool) -> u8 {
     if line || gap == Some(b'\n') { b'\n' } else { b' ' }
 }
 
-/// Simple lower case. A letter outside of ASCII never becomes an ASCII letter: the Kelvin sign is no `k`.
+/// Simple lower case. A letter outside of ASCII never becomes an ASCII letter: the Kelvin sign does not become `k`.
 fn lower(character: char) -> char {
     if character.is_ascii() {
         return character.to_ascii_lowercase();

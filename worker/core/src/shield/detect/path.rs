@@ -6,7 +6,8 @@
 use super::{Found, is_value};
 use crate::shield::rule::Detector;
 
-/// So many steps upwards are suspicious: a relative path between two packages of one repository seldom has them.
+/// This many steps upwards are suspicious, because a relative path between two packages of one repository seldom has
+/// them.
 const DEEP_STEPS: usize = 4;
 
 /// Times that the `%` of an escape is an escape itself.

@@ -1,4 +1,4 @@
-//! SQL that leaves the value in which it stands.
+//! SQL that ends the value around it.
 //!
 //! A text is read as tokens of SQL, and patterns of token kinds are matched with it in parallel, a bit for each
 //! element of a pattern (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992). So the cost of a

@@ -1,5 +1,5 @@
-//! What several statements ask about administrators: whether one is left who can change the tenant, and which
-//! of them are members of a group.
+//! What several statements ask about administrators: whether an administrator is left who can change the tenant, and
+//! which administrators are members of a group.
 
 /// Whether a credential `c` is an administrator's, is active, and has the scope.
 macro_rules! administers {

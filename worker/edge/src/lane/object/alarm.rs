@@ -96,7 +96,7 @@ impl GateLane {
             let expiry = expiry.into_iter().flatten().min();
             let windows = match lane.identity() {
                 None => lane.prune_windows(storage, now_ms)?,
-                // A lane's own are deleted by its flush.
+                // The flush of a lane deletes the lane's own windows.
                 Some(_) => None,
             };
             Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?, windows))

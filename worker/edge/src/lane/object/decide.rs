@@ -36,7 +36,7 @@ const MAX_ASKS: usize = 3;
 /// take longer than a caller waits.
 const MAX_LOOKS: usize = 2;
 
-/// What became of a step.
+/// The result of a step.
 enum Stepped {
     Decided(Reply),
     /// Records must be loaded first.

@@ -29,7 +29,7 @@ pub struct GateLane {
     pub(super) loads: RefCell<HashMap<String, SharedLoad>>,
     /// Calls that wait for parts of limits that lanes share, by the names of the leases' books.
     pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
-    /// Of a limit's counter object: when it last asked lanes to give back, by subject.
+    /// In a limit's counter object: when it last asked lanes to give back, by subject.
     pub(super) recalled: RefCell<HashMap<String, u64>>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
@@ -45,12 +45,14 @@ pub struct GateLane {
     pub(super) publish_after_ms: Cell<u64>,
     /// Requests that wait for a checkpoint.
     pub(super) waiting: Cell<u32>,
-    /// Of a head log: when the registry's events are to be read; `None` if it did not change since they were read last.
+    /// In a head log: when the registry's events are to be read; `None` if the registry did not change since they were
+    /// last read.
     pub(super) events_due: Cell<Option<u64>>,
-    /// Of a head log: the size of the tree that witnesses were asked about last, and when those that failed are asked again.
+    /// In a head log: the size of the tree that witnesses were last asked about, and when witnesses that failed are
+    /// asked again.
     pub(super) witnessed: Cell<(u64, Option<u64>)>,
-    /// Of a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, which would not have
-    /// their cosignatures.
+    /// In a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, because it would
+    /// not have their cosignatures.
     pub(super) is_witnessing: Cell<bool>,
 }
 

@@ -207,7 +207,7 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         {
             host
         }
-        // Some readers stop at the first character that is no digit.
+        // Some readers stop at the first character that is not a digit.
         Some(_) if !host.starts_with('[') && host.matches(':').count() == 1 => {
             host.split(':').next().unwrap_or(host)
         }
