@@ -34,7 +34,8 @@ pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
-/// Sorts fields as [`Json::Object`] requires. Not generic, so that it is compiled only once.
+/// Sorts fields as [`Json::Object`] requires. Not generic and not inlined, so that it is compiled only once.
+#[inline(never)]
 pub(crate) fn sort_fields(fields: &mut [(String, Json)]) {
     fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
 }

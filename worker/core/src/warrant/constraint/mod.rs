@@ -257,7 +257,7 @@ fn skip_body(id: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
                 "parent_expression" => text(reader),
                 _ => Err(Malformed("a constraint has an unknown member")),
             })?;
-            match members.iter().any(|(name, _)| *name == "expression") {
+            match members.contains(&"expression") {
                 true => Ok(()),
                 false => Err(Malformed("a constraint lacks a member")),
             }
@@ -379,8 +379,7 @@ impl Arguments {
             Ok(())
         })?;
         let constraints = constraints.ok_or(Malformed("a tool has no `constraints`"))?;
-        let owned = constraints.into_iter().map(|(name, it)| (name.to_owned(), it));
-        Ok(Self { constraints: owned.collect(), allow_unknown })
+        Ok(Self { constraints, allow_unknown })
     }
 
     pub fn write(&self, writer: &mut Writer) {
