@@ -50,9 +50,11 @@ impl FromStr for WarrantId {
     /// Reads 32 hex digits, also after `tnu_wrt_` or with the dashes of a UUID.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const MUST: &str = "a warrant's id: 32 hex digits";
-        let digits = match text.split('-').map(str::len).collect::<Vec<_>>().as_slice() {
-            [8, 4, 4, 4, 12] => text.replace('-', ""),
-            _ => text.strip_prefix(Self::PREFIX).unwrap_or(text).to_owned(),
+        // More dashes leave too few digits.
+        let is_dash = |at: &usize| text.as_bytes().get(*at) == Some(&b'-');
+        let digits = match text.len() == 36 && [8, 13, 18, 23].iter().all(is_dash) {
+            true => text.replace('-', ""),
+            false => text.strip_prefix(Self::PREFIX).unwrap_or(text).to_owned(),
         };
         let mut bytes = [0; 16];
         hex::decode_to_slice(digits, &mut bytes).map_err(|_| MUST)?;

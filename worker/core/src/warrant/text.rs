@@ -39,11 +39,12 @@ pub fn stack(text: &str) -> Result<Vec<u8>, Malformed> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Malformed("it is too large"));
     }
-    let bytes = if let Some(inner) = text.trim().strip_prefix(CHAIN[0]) {
+    let trimmed = text.trim();
+    let bytes = if let Some(inner) = trimmed.strip_prefix(CHAIN[0]) {
         decode(inner.strip_suffix(CHAIN[1]).ok_or(Malformed("its PEM form has no end"))?)?
-    } else if text.trim().starts_with(WARRANT[0]) {
+    } else if trimmed.starts_with(WARRANT[0]) {
         let mut warrants = Vec::new();
-        for block in text.trim().split(WARRANT[0]).skip(1) {
+        for block in trimmed.split(WARRANT[0]).skip(1) {
             let inner = block.trim_end().strip_suffix(WARRANT[1]);
             warrants.push(decode(inner.ok_or(Malformed("its PEM form has no end"))?)?);
         }
