@@ -276,6 +276,7 @@ fn only<'a, T>(
     read(reader)
 }
 
+#[inline(never)]
 fn only_key(reader: &mut Reader<'_>, name: &str) -> Result<(), Malformed> {
     match reader.map()? == 1 && reader.text()? == name {
         true => Ok(()),
@@ -296,28 +297,29 @@ fn constraints(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<Constraint>,
 }
 
 fn range(reader: &mut Reader<'_>) -> Result<Range, Malformed> {
-    let (mut min, mut max, mut min_inclusive, mut max_inclusive) = (None, None, None, None);
-    let bound = |reader: &mut Reader<'_>| match reader.null() {
-        true => Ok(None),
-        false => reader.finite().map(Some),
-    };
-    reader.members(4, &mut |reader, name| {
+    let mut range = Range { min: None, max: None, min_inclusive: false, max_inclusive: false };
+    let members = reader.members(4, &mut |reader, name| {
         match name {
-            "min" => min = bound(reader)?,
-            "max" => max = bound(reader)?,
-            "min_inclusive" => min_inclusive = Some(reader.flag()?),
-            "max_inclusive" => max_inclusive = Some(reader.flag()?),
+            "min" => range.min = bound(reader)?,
+            "max" => range.max = bound(reader)?,
+            "min_inclusive" => range.min_inclusive = reader.flag()?,
+            "max_inclusive" => range.max_inclusive = reader.flag()?,
             _ => return Err(Malformed("a range has an unknown member")),
         }
         Ok(())
     })?;
-    let missing = || Malformed("a range must say whether its bounds are inclusive");
-    Ok(Range {
-        min,
-        max,
-        min_inclusive: min_inclusive.ok_or_else(missing)?,
-        max_inclusive: max_inclusive.ok_or_else(missing)?,
-    })
+    match members.contains(&"min_inclusive") && members.contains(&"max_inclusive") {
+        true => Ok(range),
+        false => Err(Malformed("a range must say whether its bounds are inclusive")),
+    }
+}
+
+#[inline(never)]
+fn bound(reader: &mut Reader<'_>) -> Result<Option<f64>, Malformed> {
+    match reader.null() {
+        true => Ok(None),
+        false => reader.finite().map(Some),
+    }
 }
 
 /// A map with one entry begins.

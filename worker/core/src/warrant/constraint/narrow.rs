@@ -89,7 +89,7 @@ pub fn is_narrower(
             wide.covers(narrow)
         }
         (Subpath(wide), Subset(paths)) => {
-            work.spend(paths.iter().map(fit::size).sum())?;
+            work.spend(fit::sizes(paths))?;
             work.spend(paths.len().saturating_mul(wide.root.len()))?;
             paths.iter().all(|path| path.as_str().and_then(|it| wide.contains(it)) == Some(true))
         }

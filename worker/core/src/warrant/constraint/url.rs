@@ -195,12 +195,8 @@ impl UrlSafe {
         reader.members(9, &mut |reader, name| {
             match name {
                 "schemes" => read.schemes = texts(reader)?,
-                "allow_domains" => {
-                    read.allow_domains = if reader.null() { None } else { Some(texts(reader)?) };
-                }
-                "deny_domains" => {
-                    read.deny_domains = if reader.null() { None } else { Some(texts(reader)?) };
-                }
+                "allow_domains" => read.allow_domains = domains(reader)?,
+                "deny_domains" => read.deny_domains = domains(reader)?,
                 "allow_ports" => {
                     read.allow_ports = match reader.null() {
                         true => None,
@@ -343,6 +339,14 @@ fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
 #[inline(never)]
 fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, Malformed> {
     reader.list(MAX_DOMAINS, |reader| reader.text().map(str::to_owned))
+}
+
+#[inline(never)]
+fn domains(reader: &mut Reader<'_>) -> Result<Option<Vec<String>>, Malformed> {
+    match reader.null() {
+        true => Ok(None),
+        false => texts(reader).map(Some),
+    }
 }
 
 /// A host in lower case, or `*.` before a name: an address has no subdomains.
