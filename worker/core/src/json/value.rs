@@ -42,7 +42,10 @@ pub(crate) fn sort_fields(fields: &mut [(String, Json)]) {
 
 impl Json {
     /// The field `key` of an object; `None` if this is not an object or has no such field.
+    ///
+    /// Not inlined: the search is 200 bytes of code, and there are some thirty callers.
     #[must_use]
+    #[inline(never)]
     pub fn get(&self, key: &str) -> Option<&Json> {
         match self {
             Json::Object(fields) => {
