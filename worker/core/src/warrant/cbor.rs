@@ -498,14 +498,18 @@ impl Writer {
         }
     }
 
-    pub fn bytes(&mut self, value: &[u8]) {
-        self.head(major::BYTES, value.len() as u64);
+    #[inline(never)]
+    fn string(&mut self, major: u8, value: &[u8]) {
+        self.head(major, value.len() as u64);
         self.bytes.extend_from_slice(value);
     }
 
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.string(major::BYTES, value);
+    }
+
     pub fn text(&mut self, value: &str) {
-        self.head(major::TEXT, value.len() as u64);
-        self.bytes.extend_from_slice(value.as_bytes());
+        self.string(major::TEXT, value.as_bytes());
     }
 
     pub fn flag(&mut self, value: bool) {

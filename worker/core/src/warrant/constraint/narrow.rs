@@ -130,6 +130,7 @@ fn some(
 }
 
 /// Whether each of `some` is among `all`.
+#[inline(never)]
 fn among(some: &[Json], all: &[Json], work: &mut Work) -> Result<bool, TooMuch> {
     work.spend(fit::pairs(some, all))?;
     Ok(some.iter().all(|value| all.contains(value)))
