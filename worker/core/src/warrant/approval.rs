@@ -18,7 +18,7 @@ const LACKING: Malformed = Malformed("an approval lacks a member, or its version
 struct Approval<'a> {
     payload: &'a [u8],
     approver: PublicKey,
-    signature: [u8; SIGNATURE_BYTES],
+    signature: &'a [u8; SIGNATURE_BYTES],
 }
 
 /// What an approver signs.
@@ -37,7 +37,7 @@ impl<'a> Approval<'a> {
         let mut read = Self {
             payload: &[],
             approver: PublicKey([0; KEY_BYTES]),
-            signature: [0; SIGNATURE_BYTES],
+            signature: &[0; SIGNATURE_BYTES],
         };
         let mut reader = Reader::new(bytes);
         let members = reader.members(4, &mut |reader, name| {
@@ -137,7 +137,7 @@ pub fn request_hash(id: WarrantId, tool: &str, input: &Json, holder: &PublicKey)
     arguments.value(input);
     let mut writer = Writer::default();
     writer.array(4);
-    writer.text(&[WarrantId::PREFIX, &id.to_string()].concat());
+    writer.text(&[WarrantId::PREFIX, &hex::encode(id.0)].concat());
     writer.text(tool);
     writer.bytes(&arguments.bytes);
     writer.bytes(&holder.0);
@@ -171,7 +171,7 @@ pub fn suffice(
             && said.from_s < said.until_s
             && now_s < said.until_s
             && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
-        if counts && approval.approver.verify(&signed(approval.payload), &approval.signature) {
+        if counts && approval.approver.verify(&signed(approval.payload), approval.signature) {
             approved.push(approval.approver);
         }
         if approved.len() >= needed {

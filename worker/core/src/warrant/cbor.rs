@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// It is no byte string of `N` bytes.
-    pub fn exact<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub fn exact<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
         self.bytes()?.try_into().map_err(|_| Malformed("a byte string has the wrong length"))
     }
 

@@ -23,7 +23,7 @@ pub const CONTEXT: &[u8] = b"tenuo-warrant-v1";
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     pub payload: &'a [u8],
-    pub signature: [u8; SIGNATURE_BYTES],
+    pub signature: &'a [u8; SIGNATURE_BYTES],
 }
 
 impl<'a> Envelope<'a> {
@@ -50,7 +50,7 @@ impl<'a> Envelope<'a> {
         writer.array(3);
         writer.unsigned(u64::from(ENVELOPE_VERSION));
         writer.bytes(self.payload);
-        payload::write_signature(&mut writer, &self.signature);
+        payload::write_signature(&mut writer, self.signature);
         writer.bytes
     }
 
@@ -126,7 +126,7 @@ impl Chain {
             if links.iter().any(|other| other.id == link.id) {
                 return Err(Refusal::at(BROKEN, at, "its id occurs twice"));
             }
-            if !link.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature) {
+            if !link.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature) {
                 return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
             }
             links.push(link);

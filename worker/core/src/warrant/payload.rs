@@ -312,7 +312,7 @@ impl Fields {
         let payload = &mut self.payload;
         match key {
             0 => self.version = reader.unsigned()?,
-            1 => payload.id = WarrantId(reader.exact()?),
+            1 => payload.id = WarrantId(*reader.exact()?),
             2 => self.kind = reader.unsigned()?,
             3 => {
                 self.tools = reader.entries(MAX_TOOLS, |reader, name| {
@@ -468,7 +468,7 @@ fn allowed_tool(name: &str) -> Result<(), Malformed> {
 pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
     reader.tuple(2)?;
     match reader.unsigned()? {
-        ALGORITHM => reader.exact().map(PublicKey),
+        ALGORITHM => Ok(PublicKey(*reader.exact()?)),
         _ => Err(Malformed("a key has another algorithm than Ed25519")),
     }
 }
@@ -476,7 +476,7 @@ pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
 /// # Errors
 ///
 /// It is no Ed25519 signature.
-pub fn read_signature(reader: &mut Reader<'_>) -> Result<[u8; 64], Malformed> {
+pub fn read_signature<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8; 64], Malformed> {
     reader.tuple(2)?;
     match reader.unsigned()? {
         ALGORITHM => reader.exact(),

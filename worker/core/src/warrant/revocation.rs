@@ -47,7 +47,7 @@ impl RevocationList {
             issuer: PublicKey([0; KEY_BYTES]),
         };
         let mut signed: &[u8] = &[];
-        let mut signature = [0; SIGNATURE_BYTES];
+        let mut signature = &[0; SIGNATURE_BYTES];
         let mut reader = Reader::new(bytes);
         let members = reader.members(2, &mut |reader, name| {
             match name {
@@ -61,7 +61,7 @@ impl RevocationList {
         if members.len() < 2 {
             return Err(LACKING);
         }
-        if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), &signature) {
+        if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), signature) {
             return Err(Malformed("the signature is not the issuer's"));
         }
         let Payload { revoked, version, issued_at, issuer } = payload;
