@@ -185,6 +185,16 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8"))
     }
 
+    /// A text that is kept.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::text`].
+    #[inline(never)]
+    pub fn owned_text(&mut self) -> Result<String, Malformed> {
+        self.text().map(str::to_owned)
+    }
+
     /// # Errors
     ///
     /// It is no boolean.
@@ -413,7 +423,7 @@ impl<'a> Reader<'a> {
             return Err(Malformed("it is nested too deeply"));
         }
         match self.peek() {
-            Some(major::TEXT) => Ok(Json::String(self.text()?.to_owned())),
+            Some(major::TEXT) => self.owned_text().map(Json::String),
             Some(major::ARRAY) => {
                 self.list(usize::MAX, |reader| reader.nested(depth + 1)).map(Json::Array)
             }
@@ -421,9 +431,8 @@ impl<'a> Reader<'a> {
                 // Sorted at the end, because nothing but the input bounds the number of fields.
                 let mut fields = Vec::new();
                 for _ in 0..self.map()? {
-                    let key = self.text()?;
-                    let value = self.nested(depth + 1)?;
-                    fields.push((key.to_owned(), value));
+                    let key = self.owned_text()?;
+                    fields.push((key, self.nested(depth + 1)?));
                 }
                 sort_fields(&mut fields);
                 let twice = fields.array_windows().any(|[(a, _), (b, _)]| a == b);

@@ -126,7 +126,7 @@ impl Gate {
                         ),
                     });
                 }
-                "message" => message = Some(reader.text()?.to_owned()),
+                "message" => message = Some(reader.owned_text()?),
                 _ => return Err(Malformed("an approval gate has an unknown member")),
             }
             Ok(())

@@ -102,7 +102,7 @@ impl Payload {
                         return Err(Malformed("the list's version is too large"));
                     }
                 }
-                "issued_at" => self.issued_at = reader.text()?.to_owned(),
+                "issued_at" => self.issued_at = reader.owned_text()?,
                 "issuer" => self.issuer = payload::read_key(reader)?,
                 _ => return Err(Malformed("the list has an unknown member")),
             }

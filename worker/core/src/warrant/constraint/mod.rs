@@ -145,8 +145,7 @@ impl Constraint {
             },
             id::EXACT => Self::Exact(only(reader, "value", Reader::value)?),
             id::PATTERN => {
-                let text = only(reader, "pattern", |reader| reader.text().map(str::to_owned))?;
-                Self::Pattern(Pattern::new(text))
+                Self::Pattern(Pattern::new(only(reader, "pattern", Reader::owned_text)?))
             }
             id::RANGE => Self::Range(range(reader)?),
             id::ONE_OF => Self::OneOf(only(reader, "values", values)?),
