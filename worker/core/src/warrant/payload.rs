@@ -415,7 +415,7 @@ impl Payload {
             }
         }
         if let Some(at) = gates_at {
-            self.extensions.remove(at);
+            drop(self.extensions.remove(at));
         }
         Ok(())
     }
