@@ -36,8 +36,8 @@ struct Vector {
 impl Vector {
     fn envelope(&self) -> Vec<u8> {
         let payload = hex::decode(&self.payload).unwrap();
-        let signature = hex::decode(&self.signature).unwrap().try_into().unwrap();
-        Envelope { payload: &payload, signature }.write()
+        let signature: [u8; 64] = hex::decode(&self.signature).unwrap().try_into().unwrap();
+        Envelope { payload: &payload, signature: &signature }.write()
     }
 }
 
@@ -60,7 +60,7 @@ fn every_vector_that_the_reference_decodes_is_read_and_written_the_same() {
             Payload::read(envelope.payload).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(hex::encode(payload.write()), vector.payload, "{name}");
         assert!(
-            payload.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature),
+            payload.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature),
             "{name}"
         );
         read += 1;
@@ -400,7 +400,7 @@ fn signed(links: &[Payload], by: impl Fn(usize) -> u8) -> Vec<u8> {
     let sign = |(at, link): (usize, &Payload)| {
         let payload = link.write();
         let signature = secret(by(at)).sign(&Envelope::signed(&payload));
-        Envelope { payload: &payload, signature }.write()
+        Envelope { payload: &payload, signature: &signature }.write()
     };
     text::join(&links.iter().enumerate().map(sign).collect::<Vec<_>>())
 }

@@ -106,8 +106,7 @@ fn may_be_of_agent(
     let links = warrant::links(presented)?;
     check_length(links.len(), records)?;
     for link in &links {
-        in_time(link, now_ms / 1_000)
-            .map_err(|code| Box::new(Refusal::new(code, code.sentence())))?;
+        in_time(link, now_ms / 1_000).map_err(|code| Box::new(Refusal::of(code)))?;
     }
     let ids: Vec<[u8; 16]> = links.iter().map(|link| link.id.0).collect();
     match links.first() {
@@ -189,7 +188,7 @@ fn refuse<T>(code: ReasonCode, reason: &str) -> Result<T, Box<Refusal>> {
 }
 
 fn refuse_for<T>(code: ReasonCode) -> Result<T, Box<Refusal>> {
-    refuse(code, code.sentence())
+    Err(Box::new(Refusal::of(code)))
 }
 
 fn check_length(links: usize, records: &CallRecords) -> Result<(), Box<Refusal>> {

@@ -34,14 +34,18 @@ pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
-/// Sorts fields as [`Json::Object`] requires. Not generic, so that it is compiled only once.
+/// Sorts fields as [`Json::Object`] requires. Not generic and not inlined, so that it is compiled only once.
+#[inline(never)]
 pub(crate) fn sort_fields(fields: &mut [(String, Json)]) {
     fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
 }
 
 impl Json {
     /// The field `key` of an object; `None` if this is not an object or has no such field.
+    ///
+    /// Not inlined: the search is 200 bytes of code, and there are some thirty callers.
     #[must_use]
+    #[inline(never)]
     pub fn get(&self, key: &str) -> Option<&Json> {
         match self {
             Json::Object(fields) => {

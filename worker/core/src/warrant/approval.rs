@@ -3,7 +3,7 @@
 use super::bounds::{CLOCK_TOLERANCE_S, MAX_APPROVAL_BYTES, MAX_EXTENSIONS};
 use super::cbor::{Malformed, Reader, Writer};
 use super::chain::{CONTEXT, sha256};
-use super::key::{PublicKey, SIGNATURE_BYTES};
+use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
 use super::payload::{self, Payload, WarrantId};
 use crate::json::Json;
 
@@ -12,11 +12,13 @@ const APPROVAL_CONTEXT: &[u8] = b"tenuo-approval-v1";
 /// The version of envelope and payload.
 const VERSION: u8 = 1;
 
+const LACKING: Malformed = Malformed("an approval lacks a member, or its version is unknown");
+
 /// One approval, as it was sent.
 struct Approval<'a> {
     payload: &'a [u8],
     approver: PublicKey,
-    signature: [u8; SIGNATURE_BYTES],
+    signature: &'a [u8; SIGNATURE_BYTES],
 }
 
 /// What an approver signs.
@@ -31,44 +33,44 @@ impl<'a> Approval<'a> {
         if bytes.len() > MAX_APPROVAL_BYTES {
             return Err(Malformed("an approval is too large"));
         }
-        let (mut version, mut payload, mut approver, mut signature) = (None, None, None, None);
+        let mut version = 0;
+        let mut read = Self {
+            payload: &[],
+            approver: PublicKey([0; KEY_BYTES]),
+            signature: &[0; SIGNATURE_BYTES],
+        };
         let mut reader = Reader::new(bytes);
-        reader.members(4, &mut |reader, name| {
+        let members = reader.members(4, &mut |reader, name| {
             match name {
-                "approval_version" => version = Some(reader.unsigned()?),
-                "payload" => payload = Some(reader.bytes()?),
-                "approver_key" => approver = Some(payload::read_key(reader)?),
-                "signature" => signature = Some(payload::read_signature(reader)?),
+                "approval_version" => version = reader.unsigned()?,
+                "payload" => read.payload = reader.bytes()?,
+                "approver_key" => read.approver = payload::read_key(reader)?,
+                "signature" => read.signature = payload::read_signature(reader)?,
                 _ => return Err(Malformed("an approval has an unknown member")),
             }
             Ok(())
         })?;
         reader.end()?;
-        match (version, payload, approver, signature) {
-            (Some(version), Some(payload), Some(approver), Some(signature))
-                if version == u64::from(VERSION) =>
-            {
-                Ok(Self { payload, approver, signature })
-            }
-            _ => Err(Malformed("an approval lacks a member, or its version is unknown")),
+        match members.len() == 4 && version == u64::from(VERSION) {
+            true => Ok(read),
+            false => Err(LACKING),
         }
     }
 }
 
 impl Approved {
     fn read(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (mut version, mut request_hash, mut approved_at_s, mut expires_at_s) =
-            (None, None, None, None);
-        let (mut has_nonce, mut has_id) = (false, false);
+        let (mut version, mut has_nonce) = (0, false);
+        let mut read = Self { request_hash: Vec::new(), from_s: 0, until_s: 0 };
         let mut reader = Reader::new(bytes);
-        reader.members(7, &mut |reader, name| {
+        let members = reader.members(7, &mut |reader, name| {
             match name {
-                "version" => version = Some(reader.unsigned()?),
-                "request_hash" => request_hash = Some(reader.octets(32)?),
+                "version" => version = reader.unsigned()?,
+                "request_hash" => read.request_hash = reader.octets(32)?,
                 "nonce" => has_nonce = reader.octets(16)?.len() == 16,
-                "external_id" => has_id = reader.text().is_ok(),
-                "approved_at" => approved_at_s = Some(reader.unsigned()?),
-                "expires_at" => expires_at_s = Some(reader.unsigned()?),
+                "external_id" => reader.text().map(drop)?,
+                "approved_at" => read.from_s = reader.unsigned()?,
+                "expires_at" => read.until_s = reader.unsigned()?,
                 "extensions" if reader.null() => {}
                 "extensions" => {
                     reader.members(MAX_EXTENSIONS, &mut |reader, _| {
@@ -80,13 +82,11 @@ impl Approved {
             Ok(())
         })?;
         reader.end()?;
-        match (version, request_hash, approved_at_s, expires_at_s) {
-            (Some(version), Some(request_hash), Some(from_s), Some(until_s))
-                if version == u64::from(VERSION) && has_nonce && has_id =>
-            {
-                Ok(Self { request_hash, from_s, until_s })
-            }
-            _ => Err(Malformed("an approval lacks a member, or its version is unknown")),
+        // All but the extensions.
+        let has_all = members.len() == 6 + usize::from(members.contains(&"extensions"));
+        match has_all && has_nonce && version == u64::from(VERSION) {
+            true => Ok(read),
+            false => Err(LACKING),
         }
     }
 
@@ -137,7 +137,7 @@ pub fn request_hash(id: WarrantId, tool: &str, input: &Json, holder: &PublicKey)
     arguments.value(input);
     let mut writer = Writer::default();
     writer.array(4);
-    writer.text(&[WarrantId::PREFIX, &id.to_string()].concat());
+    writer.text(&[WarrantId::PREFIX, &hex::encode(id.0)].concat());
     writer.text(tool);
     writer.bytes(&arguments.bytes);
     writer.bytes(&holder.0);
@@ -171,7 +171,7 @@ pub fn suffice(
             && said.from_s < said.until_s
             && now_s < said.until_s
             && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
-        if counts && approval.approver.verify(&signed(approval.payload), &approval.signature) {
+        if counts && approval.approver.verify(&signed(approval.payload), approval.signature) {
             approved.push(approval.approver);
         }
         if approved.len() >= needed {

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::bounds::MAX_NESTING;
-use crate::json::{Json, sort_fields};
+use crate::json::{Json, sort_fields, utf16_order};
 
 /// The major types (RFC 8949, section 3.1), as the three upper bits of a head.
 mod major {
@@ -115,19 +115,40 @@ impl<'a> Reader<'a> {
         Ok((major, info, argument))
     }
 
+    /// The same, for what is rarer than [`Self::of`], into which the code is inlined.
     #[inline(never)]
-    fn of(&mut self, wanted: u8, expected: &'static str) -> Result<u64, Malformed> {
-        match self.head()? {
-            (major, _, argument) if major == wanted => Ok(argument),
-            _ => Err(Malformed(expected)),
+    fn rare_head(&mut self) -> Result<(u8, u8, u64), Malformed> {
+        self.head()
+    }
+
+    /// The argument of a head with this major type.
+    #[inline(never)]
+    fn of(&mut self, wanted: u8) -> Result<u64, Malformed> {
+        let (major, _, argument) = self.head()?;
+        if major == wanted {
+            return Ok(argument);
         }
+        Err(Malformed(match wanted {
+            major::UNSIGNED => "an unsigned integer was expected",
+            major::BYTES => "a byte string was expected",
+            major::TEXT => "a text was expected",
+            major::ARRAY => "an array was expected",
+            _ => "a map was expected",
+        }))
+    }
+
+    /// The number of items of an array, or of entries of a map.
+    #[inline(never)]
+    fn count(&mut self, wanted: u8) -> Result<usize, Malformed> {
+        let items = usize::try_from(self.of(wanted)?).ok();
+        items.filter(|items| *items <= self.rest.len()).ok_or(Malformed("it is cut off"))
     }
 
     /// # Errors
     ///
     /// It is no unsigned integer.
     pub fn unsigned(&mut self) -> Result<u64, Malformed> {
-        self.of(major::UNSIGNED, "an unsigned integer was expected")
+        self.of(major::UNSIGNED)
     }
 
     /// # Errors
@@ -143,14 +164,14 @@ impl<'a> Reader<'a> {
     /// It is no byte string.
     #[inline(never)]
     pub fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
-        let length = self.of(major::BYTES, "a byte string was expected")?;
+        let length = self.of(major::BYTES)?;
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
     /// # Errors
     ///
     /// It is no byte string of `N` bytes.
-    pub fn exact<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub fn exact<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
         self.bytes()?.try_into().map_err(|_| Malformed("a byte string has the wrong length"))
     }
 
@@ -159,16 +180,27 @@ impl<'a> Reader<'a> {
     /// It is no text, or not UTF-8.
     #[inline(never)]
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
-        let length = self.of(major::TEXT, "a text was expected")?;
+        let length = self.of(major::TEXT)?;
         let bytes = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
         std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    /// A text that is kept.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::text`].
+    #[inline(never)]
+    pub fn owned_text(&mut self) -> Result<String, Malformed> {
+        self.text().map(str::to_owned)
     }
 
     /// # Errors
     ///
     /// It is no boolean.
+    #[inline(never)]
     pub fn flag(&mut self) -> Result<bool, Malformed> {
-        match self.head()? {
+        match self.rare_head()? {
             (major::SIMPLE, 20, _) => Ok(false),
             (major::SIMPLE, 21, _) => Ok(true),
             _ => Err(Malformed("true or false was expected")),
@@ -192,13 +224,13 @@ impl<'a> Reader<'a> {
     ///
     /// It is no array, or the input has fewer bytes than the array has items.
     pub fn array(&mut self) -> Result<usize, Malformed> {
-        let items = self.of(major::ARRAY, "an array was expected")?;
-        self.items(items)
+        self.count(major::ARRAY)
     }
 
     /// # Errors
     ///
     /// It is no array of `items`.
+    #[inline(never)]
     pub fn tuple(&mut self, items: usize) -> Result<(), Malformed> {
         if self.array()? == items {
             Ok(())
@@ -213,19 +245,11 @@ impl<'a> Reader<'a> {
     ///
     /// It is no map, or the input has fewer bytes than the map has keys.
     pub fn map(&mut self) -> Result<usize, Malformed> {
-        let entries = self.of(major::MAP, "a map was expected")?;
-        self.items(entries)
-    }
-
-    fn items(&self, items: u64) -> Result<usize, Malformed> {
-        let items = usize::try_from(items).ok().filter(|items| *items <= self.rest.len());
-        items.ok_or(Malformed("it is cut off"))
+        self.count(major::MAP)
     }
 
     /// Reads a map from texts, at most `most` entries: `read` gets each key and reads its value. Returns the keys
-    /// in order, each with its position in the input.
-    ///
-    /// Not generic, so that this and its sort are compiled only once.
+    /// in order.
     ///
     /// # Errors
     ///
@@ -234,19 +258,40 @@ impl<'a> Reader<'a> {
         &mut self,
         most: usize,
         read: &mut dyn FnMut(&mut Self, &'a str) -> Result<(), Malformed>,
-    ) -> Result<Vec<(&'a str, usize)>, Malformed> {
+    ) -> Result<Vec<&'a str>, Malformed> {
+        self.placed(most, &mut |reader, key, _| read(reader, key))
+    }
+
+    /// The same; `read` gets also the place of the key among those before it.
+    ///
+    /// Not generic, so that it is compiled only once. Keys are inserted instead of sorted, because a sort is ten times
+    /// the code, and most writers sort them. `most` bounds what the inserts move.
+    #[inline(never)]
+    fn placed(
+        &mut self,
+        most: usize,
+        read: &mut dyn FnMut(&mut Self, &'a str, usize) -> Result<(), Malformed>,
+    ) -> Result<Vec<&'a str>, Malformed> {
         let count = self.map()?;
         if count > most {
             return Err(Malformed("a map has too many entries"));
         }
-        let mut keys = Vec::new();
-        for at in 0..count {
+        let mut keys: Vec<&'a str> = Vec::new();
+        let mut twice = false;
+        for _ in 0..count {
             let key = self.text()?;
-            keys.push((key, at));
-            read(self, key)?;
+            let at = match keys.binary_search(&key) {
+                Ok(at) => {
+                    twice = true;
+                    at
+                }
+                Err(at) => {
+                    keys.insert(at, key);
+                    at
+                }
+            };
+            read(self, key, at)?;
         }
-        keys.sort_unstable();
-        let twice = keys.array_windows().any(|[(a, _), (b, _)]| a == b);
         if twice { Err(Malformed("a key occurs twice")) } else { Ok(keys) }
     }
 
@@ -259,16 +304,15 @@ impl<'a> Reader<'a> {
         &mut self,
         most: usize,
         read: fn(&mut Self, &'a str) -> Result<T, Malformed>,
-    ) -> Result<Vec<(&'a str, T)>, Malformed> {
-        let mut values = Vec::new();
-        let keys = self.members(most, &mut |reader, key| {
-            values.push(Some(read(reader, key)?));
+    ) -> Result<Vec<(String, T)>, Malformed> {
+        let mut entries = Vec::new();
+        self.placed(most, &mut |reader, key, at| {
+            let value = read(reader, key)?;
+            // `at` is at most the length: the vector has each key before this one.
+            entries.insert(at, (key.to_owned(), value));
             Ok(())
         })?;
-        Ok(keys
-            .into_iter()
-            .filter_map(|(key, at)| Some((key, values.get_mut(at)?.take()?)))
-            .collect())
+        Ok(entries)
     }
 
     /// The items of an array, at most `most`.
@@ -285,7 +329,12 @@ impl<'a> Reader<'a> {
         if count > most {
             return Err(Malformed("an array has too many items"));
         }
-        (0..count).map(|_| read(self)).collect()
+        // A loop: collecting results has twice the code.
+        let mut items = Vec::new();
+        for _ in 0..count {
+            items.push(read(self)?);
+        }
+        Ok(items)
     }
 
     /// An array of small numbers, which is how some byte strings are written.
@@ -293,13 +342,14 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// It is no array of numbers up to 255, or it has more than `most`.
+    #[inline(never)]
     pub fn octets(&mut self, most: usize) -> Result<Vec<u8>, Malformed> {
         self.list(most, Self::small)
     }
 
     /// A number, whole or not. A whole number that is written as a float is [`Json::Number`].
     fn number(&mut self) -> Result<Json, Malformed> {
-        Ok(match self.head()? {
+        Ok(match self.rare_head()? {
             (major::UNSIGNED, _, value) => integer(i128::from(value)),
             (major::NEGATIVE, _, value) => integer(-1 - i128::from(value)),
             (major::SIMPLE, 25, bits) => Json::Number(half(bits)),
@@ -363,7 +413,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(())
             }
-            Some(major::UNSIGNED | major::NEGATIVE | major::SIMPLE) => self.head().map(drop),
+            Some(major::UNSIGNED | major::NEGATIVE | major::SIMPLE) => self.rare_head().map(drop),
             _ => Err(Malformed("a value has a type that arguments do not have")),
         }
     }
@@ -373,18 +423,20 @@ impl<'a> Reader<'a> {
             return Err(Malformed("it is nested too deeply"));
         }
         match self.peek() {
-            Some(major::TEXT) => Ok(Json::String(self.text()?.to_owned())),
+            Some(major::TEXT) => self.owned_text().map(Json::String),
             Some(major::ARRAY) => {
                 self.list(usize::MAX, |reader| reader.nested(depth + 1)).map(Json::Array)
             }
             Some(major::MAP) => {
+                // Sorted at the end, because nothing but the input bounds the number of fields.
                 let mut fields = Vec::new();
-                self.members(usize::MAX, &mut |reader, key| {
-                    fields.push((key.to_owned(), reader.nested(depth + 1)?));
-                    Ok(())
-                })?;
+                for _ in 0..self.map()? {
+                    let key = self.owned_text()?;
+                    fields.push((key, self.nested(depth + 1)?));
+                }
                 sort_fields(&mut fields);
-                Ok(Json::Object(fields))
+                let twice = fields.array_windows().any(|[(a, _), (b, _)]| a == b);
+                if twice { Err(Malformed("a key occurs twice")) } else { Ok(Json::Object(fields)) }
             }
             Some(major::SIMPLE) => match self.rest.first() {
                 Some(0xf4 | 0xf5) => self.flag().map(Json::Bool),
@@ -455,14 +507,18 @@ impl Writer {
         }
     }
 
-    pub fn bytes(&mut self, value: &[u8]) {
-        self.head(major::BYTES, value.len() as u64);
+    #[inline(never)]
+    fn string(&mut self, major: u8, value: &[u8]) {
+        self.head(major, value.len() as u64);
         self.bytes.extend_from_slice(value);
     }
 
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.string(major::BYTES, value);
+    }
+
     pub fn text(&mut self, value: &str) {
-        self.head(major::TEXT, value.len() as u64);
-        self.bytes.extend_from_slice(value.as_bytes());
+        self.string(major::TEXT, value.as_bytes());
     }
 
     pub fn flag(&mut self, value: bool) {
@@ -534,13 +590,22 @@ impl Writer {
     }
 }
 
-/// The fields of an object in the order of their keys' bytes. JSON objects are sorted by UTF-16 code units, which
+/// The fields of a [`Json::Object`] in the order of their keys' bytes. An object is sorted by UTF-16 code units, which
 /// differs for keys outside of the Basic Multilingual Plane.
 #[must_use]
 pub fn sorted(fields: &[(String, Json)]) -> Vec<(&str, &Json)> {
-    let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    fields.sort_unstable_by_key(|(key, _)| *key);
-    fields
+    let sorted: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    if sorted.is_sorted_by_key(|(key, _)| *key) {
+        return sorted;
+    }
+    // Only the keys are sorted: other code sorts texts too, so the sort is compiled anyway.
+    let mut keys: Vec<&str> = sorted.iter().map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    let found = keys.into_iter().filter_map(|key| {
+        let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
+        fields.get(at).map(|(_, value)| (key, value))
+    });
+    found.collect()
 }
 
 /// The 16 bits of a finite float, if it fits into them.

@@ -23,7 +23,7 @@ pub const CONTEXT: &[u8] = b"tenuo-warrant-v1";
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     pub payload: &'a [u8],
-    pub signature: [u8; SIGNATURE_BYTES],
+    pub signature: &'a [u8; SIGNATURE_BYTES],
 }
 
 impl<'a> Envelope<'a> {
@@ -50,7 +50,7 @@ impl<'a> Envelope<'a> {
         writer.array(3);
         writer.unsigned(u64::from(ENVELOPE_VERSION));
         writer.bytes(self.payload);
-        payload::write_signature(&mut writer, &self.signature);
+        payload::write_signature(&mut writer, self.signature);
         writer.bytes
     }
 
@@ -78,6 +78,17 @@ pub fn envelopes(bytes: &[u8]) -> Result<Vec<Envelope<'_>>, Malformed> {
     if envelopes.is_empty() { Err(Malformed("it has no warrant")) } else { Ok(envelopes) }
 }
 
+/// The link `at` of a chain.
+///
+/// # Errors
+///
+/// It does not have the form, or exceeds a bound.
+#[inline(never)]
+pub fn link(envelope: &Envelope<'_>, at: usize) -> Result<Payload, Refusal> {
+    let link = Payload::read(envelope.payload);
+    link.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, at, error.0))
+}
+
 /// A chain whose rules and signatures hold. Whether its root is trusted, and whether it has expired or was
 /// revoked, is checked with each call.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,8 +113,7 @@ impl Chain {
     ) -> Result<Self, Refusal> {
         let mut links: Vec<Payload> = Vec::new();
         for (at, envelope) in envelopes.iter().enumerate() {
-            let link = Payload::read(envelope.payload)
-                .map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, at, error.0))?;
+            let link = link(envelope, at)?;
             let before =
                 at.checked_sub(1).and_then(|at| Some((links.get(at)?, envelopes.get(at)?)));
             let broken = match before {
@@ -116,7 +126,7 @@ impl Chain {
             if links.iter().any(|other| other.id == link.id) {
                 return Err(Refusal::at(BROKEN, at, "its id occurs twice"));
             }
-            if !link.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature) {
+            if !link.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature) {
                 return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
             }
             links.push(link);
@@ -133,12 +143,6 @@ impl Chain {
     #[must_use]
     pub fn links(&self) -> &[Payload] {
         &self.links
-    }
-
-    /// The key that the tenant must trust.
-    #[must_use]
-    pub fn root(&self) -> Option<&PublicKey> {
-        self.links.first().map(|root| &root.issuer)
     }
 
     /// The first holder: the key of the agent whose calls it is for.

@@ -40,7 +40,7 @@ impl Gates {
         let mut reader = Reader::new(bytes);
         let gates = reader.entries(MAX_TOOLS, |reader, _| Gate::read(reader))?;
         reader.end()?;
-        Ok(Self(gates.into_iter().map(|(tool, gate)| (tool.to_owned(), gate)).collect()))
+        Ok(Self(gates))
     }
 
     /// Gates by tool.
@@ -121,14 +121,12 @@ impl Gate {
                 "args" => {
                     arguments = Some(match reader.null() {
                         true => None,
-                        false => {
-                            let read = reader
-                                .entries(MAX_CONSTRAINTS, |reader, _| Condition::read(reader))?;
-                            Some(read.into_iter().map(|(name, it)| (name.to_owned(), it)).collect())
-                        }
+                        false => Some(
+                            reader.entries(MAX_CONSTRAINTS, |reader, _| Condition::read(reader))?,
+                        ),
                     });
                 }
-                "message" => message = Some(reader.text()?.to_owned()),
+                "message" => message = Some(reader.owned_text()?),
                 _ => return Err(Malformed("an approval gate has an unknown member")),
             }
             Ok(())

@@ -5,7 +5,6 @@
 //!
 //! What needs no cryptography comes first, and such a refusal says so.
 
-use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -109,10 +108,11 @@ pub struct Tolerance {
     pub proof_windows: u32,
 }
 
-/// Chains that were verified before, by the hash of their bytes. A chain in it pays for its proof alone.
+/// Chains that were verified before. A chain in it pays for its proof alone.
 #[derive(Debug, Default)]
 pub struct Cache {
-    chains: HashMap<[u8; 32], Rc<Chain>>,
+    /// Sorted by the hash of their bytes. `MAX_CACHED_BYTES` bounds how many there are, and a map is ten times the code.
+    chains: Vec<Rc<Chain>>,
     /// Bytes of the stacks.
     bytes: usize,
 }
@@ -124,17 +124,22 @@ const MAX_CACHED_BYTES: usize = 256 * 1024;
 const MAX_CACHED_STACK_BYTES: usize = 32 * 1024;
 
 impl Cache {
+    /// Where the chain with this hash is, or would be.
+    #[inline(never)]
+    fn find(&self, hash: &[u8; 32]) -> Result<usize, usize> {
+        self.chains.binary_search_by(|chain| chain.hash.cmp(hash))
+    }
+
     fn keep(&mut self, chain: &Rc<Chain>, bytes: usize) {
         if bytes > MAX_CACHED_STACK_BYTES {
             return;
         }
-        if self.chains.contains_key(&chain.hash) {
-            return;
-        }
+        let Err(mut at) = self.find(&chain.hash) else { return };
         if self.bytes + bytes > MAX_CACHED_BYTES {
             *self = Self::default();
+            at = 0;
         }
-        self.chains.insert(chain.hash, Rc::clone(chain));
+        self.chains.insert(at, Rc::clone(chain));
         self.bytes += bytes;
     }
 }
@@ -168,14 +173,9 @@ pub fn chain(
 
 fn check_agent(envelopes: &[Envelope<'_>], agent_key: Option<PublicKey>) -> Result<(), Refusal> {
     let (Some(key), Some(root)) = (agent_key, envelopes.first()) else { return Ok(()) };
-    let root = Payload::read(root.payload);
-    let root = root.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, 0, error.0))?;
-    match root.holder == key {
+    match chain::link(root, 0)?.holder == key {
         true => Ok(()),
-        false => {
-            let code = ReasonCode::WarrantHolderUnknown;
-            Err(Refusal::new(code, code.sentence()))
-        }
+        false => Err(Refusal::of(ReasonCode::WarrantHolderUnknown)),
     }
 }
 
@@ -187,12 +187,13 @@ fn verified(
     cache: &Cache,
 ) -> Result<Rc<Chain>, Refusal> {
     let hash = chain::sha256(&presented.stack);
-    if let Some(chain) = cache.chains.get(&hash) {
+    if let Some(chain) = cache.find(&hash).ok().and_then(|at| cache.chains.get(at)) {
         return Ok(Rc::clone(chain));
     }
     Chain::verify(envelopes, hash, work).map(Rc::new)
 }
 
+#[inline(never)]
 fn malformed(reason: &str) -> Refusal {
     Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
 }
@@ -212,8 +213,7 @@ fn leaf(
     check_agent(envelopes, call.agent_key)?;
     let (at, leaf) =
         envelopes.iter().enumerate().next_back().ok_or_else(|| malformed("it is empty"))?;
-    let leaf = Payload::read(leaf.payload)
-        .map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, at, error.0))?;
+    let leaf = chain::link(leaf, at)?;
     timely(&leaf, at, call.now_s)?;
     Ok(leaf)
 }
@@ -239,13 +239,11 @@ pub fn judge(
     let fitting = check_leaf(&leaf, call, last, &mut work);
     // Without a credential, the chain and the proof say who calls, so such a refusal waits for them.
     let is_identified = call.agent_key.is_none();
-    if is_identified {
-        fitting.clone().map_err(Refusal::before_signatures)?;
+    if is_identified && let Err(refusal) = fitting {
+        return Err(refusal.before_signatures());
     }
     let Some(proof) = &presented.proof else {
-        let code = ReasonCode::WarrantProofMissing;
-        let refusal = Refusal::new(code, code.sentence());
-        return Err(refusal.before_signatures());
+        return Err(Refusal::of(ReasonCode::WarrantProofMissing).before_signatures());
     };
     let proof: &[u8; SIGNATURE_BYTES] = proof
         .as_slice()
@@ -260,8 +258,8 @@ pub fn judge(
     }
     let before_leaf = links.split_last().map_or(&[][..], |(_, before)| before);
     let fitting = fitting.and_then(|()| check_links(before_leaf, call, &mut work));
-    if is_identified {
-        fitting.clone()?;
+    if is_identified && let Err(refusal) = fitting {
+        return Err(refusal);
     }
     let names_server = arguments(&leaf, call).is_some_and(|(_, names_server)| names_server);
     let name = name(call, names_server);
@@ -274,32 +272,33 @@ pub fn judge(
     cache.keep(&chain, presented.stack.len());
     let carried =
         fitting.and_then(|()| check_approvals(links, &name, call, &presented.approvals, &mut work));
-    if is_identified {
-        carried.clone()?;
+    if is_identified && let Err(refusal) = carried {
+        return Err(refusal);
     }
 
-    let (Some(root), Some(agent_key)) = (chain.root(), chain.agent_key()) else {
-        return Err(malformed("it is empty"));
-    };
+    let Some(root) = links.first() else { return Err(malformed("it is empty")) };
     let tools = match &leaf.powers {
         Powers::Execution(tools) => tools.iter().map(|(name, _)| name.clone()).collect(),
         Powers::Issuer(_) => Vec::new(),
     };
-    let constrained = links.iter().filter_map(|link| arguments(link, call));
-    let constrained = constrained.flat_map(|(arguments, _)| &arguments.constraints);
-    let mut names = BTreeSet::new();
-    for (name, _) in constrained {
-        names.insert(name.as_str());
+    // Inserted instead of sorted: the links of a chain have almost the same names.
+    let mut constrained: Vec<String> = Vec::new();
+    for (arguments, _) in links.iter().filter_map(|link| arguments(link, call)) {
+        for (name, _) in &arguments.constraints {
+            if let Err(at) = constrained.binary_search(name) {
+                constrained.insert(at, name.clone());
+            }
+        }
     }
     Ok(Claim {
-        root: *root,
-        agent_key: *agent_key,
+        root: root.issuer,
+        agent_key: root.holder,
         ids: links.iter().map(|link| link.id.0).collect(),
         issuer: leaf.issuer,
         holder: leaf.holder,
         clearance: leaf.clearance,
         tools,
-        constrained: names.into_iter().map(str::to_owned).collect(),
+        constrained,
         names_server,
         expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
         chain_hash: chain.hash,
@@ -356,6 +355,7 @@ fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Re
     fits(arguments, call.input, at, work)
 }
 
+#[inline(never)]
 fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {
     chain::in_time(link, now_s).map_err(|code| {
         let reason = match code {
@@ -367,26 +367,25 @@ fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {
 }
 
 fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Result<(), Refusal> {
-    let named = |name: &str| quoted(&shortened(name, MAX_NAME_BYTES));
-    let refused = ReasonCode::WarrantArgumentRefused;
-    let (code, reason) = match fit::arguments(arguments, input, work) {
-        Ok(()) => return Ok(()),
-        Err(Misfit::Unlisted(name)) => {
-            (refused, format!("it does not list the argument {}", named(name)))
+    use ReasonCode::{WarrantArgumentRefused, WarrantUnsupported};
+    let Err(misfit) = fit::arguments(arguments, input, work) else { return Ok(()) };
+    let (code, before, name, after) = match misfit {
+        Misfit::Unlisted(name) => {
+            (WarrantArgumentRefused, "it does not list the argument ", name, "")
         }
-        Err(Misfit::Missing(name)) => (refused, format!("it needs the argument {}", named(name))),
-        Err(Misfit::Refused(name)) => {
-            (refused, format!("it does not allow this value of {}", named(name)))
+        Misfit::Missing(name) => (WarrantArgumentRefused, "it needs the argument ", name, ""),
+        Misfit::Refused(name) => {
+            (WarrantArgumentRefused, "it does not allow this value of ", name, "")
         }
-        Err(Misfit::Unsupported(name)) => (
-            ReasonCode::WarrantUnsupported,
-            format!("its constraint on {} cannot be evaluated for this value", named(name)),
-        ),
-        Err(Misfit::TooMuch) => {
-            (ReasonCode::WarrantUnsupported, "it takes too much work to evaluate".to_owned())
+        Misfit::Unsupported(name) => {
+            (WarrantUnsupported, "its constraint on ", name, " cannot be evaluated for this value")
+        }
+        Misfit::TooMuch => {
+            return Err(Refusal::at(WarrantUnsupported, at, "it takes too much work to evaluate"));
         }
     };
-    Err(Refusal::at(code, at, &reason))
+    let name = quoted(&shortened(name, MAX_NAME_BYTES));
+    Err(Refusal::at(code, at, &[before, &name, after].concat()))
 }
 
 /// A gate of any link asks for the approvals of the last one, which has all approvers of those before it.

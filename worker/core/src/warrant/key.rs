@@ -29,6 +29,7 @@ impl PublicKey {
 
     /// The key as a point of the curve, for several verifications; `None` if it is not usable.
     #[must_use]
+    #[inline(never)]
     pub fn prepared(&self) -> Option<Prepared> {
         VerifyingKey::from_bytes(&self.0).ok().filter(|key| !key.is_weak()).map(Prepared)
     }

@@ -35,7 +35,7 @@ impl Secret {
     pub fn issue(&self, payload: &Payload) -> Vec<u8> {
         let payload = Payload { issuer: self.public(), ..payload.clone() }.write();
         let signature = self.sign(&Envelope::signed(&payload));
-        Envelope { payload: &payload, signature }.write()
+        Envelope { payload: &payload, signature: &signature }.write()
     }
 
     /// Proves a call: signs tool and arguments as the holder of the warrant.

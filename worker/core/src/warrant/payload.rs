@@ -1,7 +1,7 @@
 //! What one warrant says.
 
-use std::fmt;
 use std::str::FromStr;
+use std::{fmt, mem};
 
 use super::bounds::{
     MAX_APPROVERS, MAX_EXTENSION_BYTES, MAX_EXTENSION_KEY_BYTES, MAX_EXTENSIONS, MAX_LIFETIME_S,
@@ -10,7 +10,7 @@ use super::bounds::{
 use super::cbor::{Malformed, Reader, Writer};
 use super::constraint::Arguments;
 use super::gate::Gates;
-use super::key::PublicKey;
+use super::key::{KEY_BYTES, PublicKey};
 
 /// The only version.
 const VERSION: u64 = 1;
@@ -50,9 +50,11 @@ impl FromStr for WarrantId {
     /// Reads 32 hex digits, also after `tnu_wrt_` or with the dashes of a UUID.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const MUST: &str = "a warrant's id: 32 hex digits";
-        let digits = match text.split('-').map(str::len).collect::<Vec<_>>().as_slice() {
-            [8, 4, 4, 4, 12] => text.replace('-', ""),
-            _ => text.strip_prefix(Self::PREFIX).unwrap_or(text).to_owned(),
+        // More dashes leave too few digits.
+        let is_dash = |at: &usize| text.as_bytes().get(*at) == Some(&b'-');
+        let digits = match text.len() == 36 && [8, 13, 18, 23].iter().all(is_dash) {
+            true => text.replace('-', ""),
+            false => text.strip_prefix(Self::PREFIX).unwrap_or(text).to_owned(),
         };
         let mut bytes = [0; 16];
         hex::decode_to_slice(digits, &mut bytes).map_err(|_| MUST)?;
@@ -69,7 +71,7 @@ pub enum Powers {
     Issuer(Issuing),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Issuing {
     /// Not empty. `*` is every tool.
     pub tools: Vec<String>,
@@ -110,10 +112,9 @@ impl Payload {
     ///
     /// It does not have the form, or exceeds a bound.
     pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
-        let payload = Fields::read(&mut reader)?.payload()?;
-        reader.end()?;
-        Ok(payload)
+        let mut fields = Fields::new();
+        fields.read(bytes)?;
+        Ok(fields.payload)
     }
 
     /// The constraints on a tool's arguments, under its own name or under `*`.
@@ -227,90 +228,173 @@ impl Payload {
     }
 }
 
+/// The keys of the map that are needed elsewhere than where they are read.
+mod keys {
+    pub const VERSION: u32 = 0;
+    pub const ID: u32 = 1;
+    pub const KIND: u32 = 2;
+    pub const TOOLS: u32 = 3;
+    pub const HOLDER: u32 = 4;
+    pub const ISSUER: u32 = 5;
+    pub const ISSUED_AT: u32 = 6;
+    pub const EXPIRES_AT: u32 = 7;
+    pub const MAX_DEPTH: u32 = 8;
+    pub const ISSUABLE: u32 = 11;
+    pub const MAX_ISSUE_DEPTH: u32 = 13;
+    pub const BOUNDS: u32 = 14;
+}
+
 /// The fields of the map, before they are checked against each other.
-#[derive(Default)]
+///
+/// They are read into their last place, by functions that return errors alone. So an error drops them in one place of
+/// the code, and nothing is moved.
 struct Fields {
-    version: Option<u64>,
-    id: Option<[u8; 16]>,
-    kind: Option<u64>,
-    tools: Option<Vec<(String, Arguments)>>,
-    holder: Option<PublicKey>,
-    issuer: Option<PublicKey>,
-    issued_at_s: Option<u64>,
-    expires_at_s: Option<u64>,
-    max_depth: Option<u8>,
-    parent_hash: Option<[u8; 32]>,
-    extensions: Vec<(String, Vec<u8>)>,
-    gates: Option<Gates>,
-    issuable: Option<Vec<String>>,
-    max_issue_depth: Option<u32>,
-    bounds: Option<Arguments>,
-    approvers: Option<Vec<PublicKey>>,
-    min_approvals: Option<u32>,
-    clearance: Option<u8>,
-    depth: u8,
+    /// One bit for each key that was read.
+    seen: u32,
+    version: u64,
+    kind: u64,
+    tools: Vec<(String, Arguments)>,
+    issuing: Issuing,
+    /// Everything else. Its powers are set at the end.
+    payload: Payload,
 }
 
 impl Fields {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let mut fields = Self::default();
-        let mut seen = 0_u32;
+    const fn new() -> Self {
+        Self {
+            seen: 0,
+            version: 0,
+            kind: 0,
+            tools: Vec::new(),
+            issuing: Issuing { tools: Vec::new(), max_depth: None, bounds: None },
+            payload: Payload {
+                id: WarrantId([0; 16]),
+                powers: Powers::Execution(Vec::new()),
+                holder: PublicKey([0; KEY_BYTES]),
+                issuer: PublicKey([0; KEY_BYTES]),
+                issued_at_s: 0,
+                expires_at_s: 0,
+                max_depth: 0,
+                depth: 0,
+                parent_hash: None,
+                extensions: Vec::new(),
+                gates: None,
+                approvers: Vec::new(),
+                min_approvals: None,
+                clearance: None,
+            },
+        }
+    }
+
+    /// Whether each of these keys was read.
+    fn has(&self, keys: &[u32]) -> bool {
+        keys.iter().all(|key| self.seen >> key & 1 == 1)
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new(bytes);
         for _ in 0..reader.map()? {
             let key = reader.unsigned()?;
             let bit = u32::try_from(key).ok().and_then(|key| 1_u32.checked_shl(key));
             let bit = bit.ok_or(Malformed("a field is unknown"))?;
-            if seen & bit != 0 {
+            if self.seen & bit != 0 {
                 return Err(Malformed("a field occurs twice"));
             }
-            seen |= bit;
-            fields.field(key, reader)?;
+            self.seen |= bit;
+            self.field(key, &mut reader)?;
         }
-        Ok(fields)
+        self.powers()?;
+        self.payload.check()?;
+        reader.end()
     }
 
     fn field(&mut self, key: u64, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let payload = &mut self.payload;
         match key {
-            0 => self.version = Some(reader.unsigned()?),
-            1 => self.id = Some(reader.exact()?),
-            2 => self.kind = Some(reader.unsigned()?),
+            0 => self.version = reader.unsigned()?,
+            1 => payload.id = WarrantId(*reader.exact()?),
+            2 => self.kind = reader.unsigned()?,
             3 => {
-                let tools = reader.entries(MAX_TOOLS, |reader, name| {
+                self.tools = reader.entries(MAX_TOOLS, |reader, name| {
                     allowed_tool(name)?;
                     Arguments::read(reader)
                 })?;
-                let owned = tools.into_iter().map(|(name, it)| (name.to_owned(), it));
-                self.tools = Some(owned.collect());
             }
-            4 => self.holder = Some(read_key(reader)?),
-            5 => self.issuer = Some(read_key(reader)?),
-            6 => self.issued_at_s = Some(reader.unsigned()?),
-            7 => self.expires_at_s = Some(reader.unsigned()?),
-            8 => self.max_depth = Some(reader.small()?),
+            4 => payload.holder = read_key(reader)?,
+            5 => payload.issuer = read_key(reader)?,
+            6 => payload.issued_at_s = reader.unsigned()?,
+            7 => payload.expires_at_s = reader.unsigned()?,
+            8 => payload.max_depth = reader.small()?,
             9 => {
                 let hash = reader.octets(32)?.try_into();
-                self.parent_hash = Some(hash.map_err(|_| Malformed("a hash is too short"))?);
+                payload.parent_hash = Some(hash.map_err(|_| Malformed("a hash is too short"))?);
             }
-            10 => self.extensions(reader)?,
+            10 => payload.extensions(reader)?,
             11 => {
-                self.issuable = Some(reader.list(MAX_TOOLS, |reader| {
+                self.issuing.tools = reader.list(MAX_TOOLS, |reader| {
                     let name = reader.text()?;
                     allowed_tool(name)?;
                     Ok(name.to_owned())
-                })?);
+                })?;
             }
-            13 => self.max_issue_depth = Some(reader.small()?),
-            14 => self.bounds = Some(Arguments::read(reader)?),
-            15 => self.approvers = Some(reader.list(MAX_APPROVERS, read_key)?),
-            16 => self.min_approvals = Some(reader.small()?),
-            17 => self.clearance = Some(reader.small()?),
-            18 => self.depth = reader.small()?,
+            13 => self.issuing.max_depth = Some(reader.small()?),
+            14 => self.issuing.bounds = Some(Arguments::read(reader)?),
+            15 => payload.approvers = reader.list(MAX_APPROVERS, read_key)?,
+            16 => payload.min_approvals = Some(reader.small()?),
+            17 => payload.clearance = Some(reader.small()?),
+            18 => payload.depth = reader.small()?,
             _ => return Err(Malformed("a field is unknown")),
         }
         Ok(())
     }
 
+    /// Checks which fields there are, and sets the powers.
+    fn powers(&mut self) -> Result<(), Malformed> {
+        const MISSING: Malformed = Malformed("a field is missing");
+        if !self.has(&[keys::VERSION]) {
+            return Err(MISSING);
+        }
+        if self.version != VERSION {
+            return Err(Malformed("the version is unknown"));
+        }
+        if !self.has(&[keys::TOOLS, keys::KIND]) {
+            return Err(MISSING);
+        }
+        let tools = mem::take(&mut self.tools);
+        self.payload.powers = match self.kind {
+            0 => {
+                let issues = [keys::ISSUABLE, keys::MAX_ISSUE_DEPTH, keys::BOUNDS];
+                if issues.iter().any(|key| self.has(&[*key])) {
+                    return Err(Malformed("a warrant that calls cannot issue"));
+                }
+                Powers::Execution(tools)
+            }
+            1 => {
+                if self.issuing.tools.is_empty() {
+                    return Err(Malformed("a warrant that issues names no tool"));
+                }
+                if !tools.is_empty() {
+                    return Err(Malformed("a warrant that issues cannot call"));
+                }
+                Powers::Issuer(mem::take(&mut self.issuing))
+            }
+            _ => return Err(Malformed("the kind is unknown")),
+        };
+        let others = [
+            keys::ID,
+            keys::HOLDER,
+            keys::ISSUER,
+            keys::ISSUED_AT,
+            keys::EXPIRES_AT,
+            keys::MAX_DEPTH,
+        ];
+        if self.has(&others) { Ok(()) } else { Err(MISSING) }
+    }
+}
+
+impl Payload {
     fn extensions(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
-        let extensions = reader.entries(MAX_EXTENSIONS, |reader, name| {
+        self.extensions = reader.entries(MAX_EXTENSIONS, |reader, name| {
             if name.len() > MAX_EXTENSION_KEY_BYTES {
                 return Err(Malformed("an extension's key is too long"));
             }
@@ -319,67 +403,21 @@ impl Fields {
             }
             reader.octets(MAX_EXTENSION_BYTES)
         })?;
-        for (name, value) in extensions {
-            if TEXT_EXTENSIONS.contains(&name) && std::str::from_utf8(&value).is_err() {
+        let mut gates_at = None;
+        for (at, (name, value)) in self.extensions.iter().enumerate() {
+            let name = name.as_str();
+            if TEXT_EXTENSIONS.contains(&name) && std::str::from_utf8(value).is_err() {
                 return Err(Malformed("an extension is not a text"));
             }
             if name == APPROVAL_GATES {
-                self.gates = Some(Gates::read(&value)?);
-            } else {
-                self.extensions.push((name.to_owned(), value));
+                self.gates = Some(Gates::read(value)?);
+                gates_at = Some(at);
             }
+        }
+        if let Some(at) = gates_at {
+            drop(self.extensions.remove(at));
         }
         Ok(())
-    }
-
-    fn payload(self) -> Result<Payload, Malformed> {
-        let missing = Malformed("a field is missing");
-        if self.version.ok_or(missing.clone())? != VERSION {
-            return Err(Malformed("the version is unknown"));
-        }
-        let tools = self.tools.ok_or(missing.clone())?;
-        let powers = match self.kind.ok_or(missing.clone())? {
-            0 => {
-                if self.issuable.is_some()
-                    || self.max_issue_depth.is_some()
-                    || self.bounds.is_some()
-                {
-                    return Err(Malformed("a warrant that calls cannot issue"));
-                }
-                Powers::Execution(tools)
-            }
-            1 => {
-                let issuable = self.issuable.filter(|tools| !tools.is_empty());
-                let issuable = issuable.ok_or(Malformed("a warrant that issues names no tool"))?;
-                if !tools.is_empty() {
-                    return Err(Malformed("a warrant that issues cannot call"));
-                }
-                Powers::Issuer(Issuing {
-                    tools: issuable,
-                    max_depth: self.max_issue_depth,
-                    bounds: self.bounds,
-                })
-            }
-            _ => return Err(Malformed("the kind is unknown")),
-        };
-        let payload = Payload {
-            id: WarrantId(self.id.ok_or(missing.clone())?),
-            powers,
-            holder: self.holder.ok_or(missing.clone())?,
-            issuer: self.issuer.ok_or(missing.clone())?,
-            issued_at_s: self.issued_at_s.ok_or(missing.clone())?,
-            expires_at_s: self.expires_at_s.ok_or(missing.clone())?,
-            max_depth: self.max_depth.ok_or(missing)?,
-            depth: self.depth,
-            parent_hash: self.parent_hash,
-            extensions: self.extensions,
-            gates: self.gates,
-            approvers: self.approvers.unwrap_or_default(),
-            min_approvals: self.min_approvals,
-            clearance: self.clearance,
-        };
-        payload.check()?;
-        Ok(payload)
     }
 }
 
@@ -430,7 +468,7 @@ fn allowed_tool(name: &str) -> Result<(), Malformed> {
 pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
     reader.tuple(2)?;
     match reader.unsigned()? {
-        ALGORITHM => reader.exact().map(PublicKey),
+        ALGORITHM => Ok(PublicKey(*reader.exact()?)),
         _ => Err(Malformed("a key has another algorithm than Ed25519")),
     }
 }
@@ -438,7 +476,7 @@ pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
 /// # Errors
 ///
 /// It is no Ed25519 signature.
-pub fn read_signature(reader: &mut Reader<'_>) -> Result<[u8; 64], Malformed> {
+pub fn read_signature<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8; 64], Malformed> {
     reader.tuple(2)?;
     match reader.unsigned()? {
         ALGORITHM => reader.exact(),

@@ -54,7 +54,7 @@ impl Statement {
     pub fn new(id: WarrantId, tool: &str, input: &Json) -> Self {
         let mut writer = Writer { bytes: [CONTEXT, PROOF_CONTEXT].concat() };
         writer.array(4);
-        writer.text(&id.to_string());
+        writer.text(&hex::encode(id.0));
         writer.text(tool);
         let fields = match input {
             Json::Object(fields) => sorted(fields),

@@ -18,6 +18,13 @@ impl Refusal {
         Self { code, reason: reason.into() }
     }
 
+    /// A refusal with the code's own sentence.
+    #[must_use]
+    #[inline(never)]
+    pub fn of(code: ReasonCode) -> Self {
+        Self::new(code, code.sentence())
+    }
+
     /// The same, before any cryptography.
     #[must_use]
     pub fn before_signatures(mut self) -> Self {
@@ -27,6 +34,7 @@ impl Refusal {
 
     /// A refusal that concerns one link. The root is link 0.
     #[must_use]
+    #[inline(never)]
     pub fn at(code: ReasonCode, link: usize, reason: &str) -> Self {
         Self::new(code, format!("Link {link} of the warrant's chain: {reason}."))
     }

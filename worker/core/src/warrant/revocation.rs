@@ -3,7 +3,7 @@
 use super::bounds::MAX_STACK_BYTES;
 use super::cbor::{Malformed, Reader, Writer};
 use super::chain::{CONTEXT, sha256};
-use super::key::{PublicKey, SIGNATURE_BYTES};
+use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
 use super::payload::{self, WarrantId};
 
 const LIST_CONTEXT: &[u8] = b"tenuo-srl-v1";
@@ -13,6 +13,8 @@ pub const MAX_LISTED: usize = 4_000;
 
 /// The largest version: larger numbers are not exact in JSON.
 pub const MAX_VERSION: u64 = (1 << 53) - 1;
+
+const LACKING: Malformed = Malformed("the list lacks a member");
 
 /// A list whose signature was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,21 +40,28 @@ impl RevocationList {
         if bytes.len() > MAX_STACK_BYTES {
             return Err(Malformed("the list is too large"));
         }
-        let (mut payload, mut signature) = (None, None);
+        let mut payload = Payload {
+            revoked: Vec::new(),
+            version: 0,
+            issued_at: String::new(),
+            issuer: PublicKey([0; KEY_BYTES]),
+        };
+        let mut signed: &[u8] = &[];
+        let mut signature = &[0; SIGNATURE_BYTES];
         let mut reader = Reader::new(bytes);
-        reader.members(2, &mut |reader, name| {
+        let members = reader.members(2, &mut |reader, name| {
             match name {
-                "payload" => payload = Some(reader.consumed(Payload::read)?),
-                "signature" => signature = Some(payload::read_signature(reader)?),
+                "payload" => (_, signed) = reader.consumed(|reader| payload.read(reader))?,
+                "signature" => signature = payload::read_signature(reader)?,
                 _ => return Err(Malformed("the list has an unknown member")),
             }
             Ok(())
         })?;
         reader.end()?;
-        let (Some((payload, signed)), Some(signature)) = (payload, signature) else {
-            return Err(Malformed("the list lacks a member"));
-        };
-        if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), &signature) {
+        if members.len() < 2 {
+            return Err(LACKING);
+        }
+        if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), signature) {
             return Err(Malformed("the signature is not the issuer's"));
         }
         let Payload { revoked, version, issued_at, issuer } = payload;
@@ -78,35 +87,28 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (mut revoked, mut version, mut issued_at, mut issuer) = (None, None, None, None);
-        reader.members(4, &mut |reader, name| {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let members = reader.members(4, &mut |reader, name| {
             match name {
                 "revoked_ids" => {
-                    revoked = Some(reader.list(MAX_LISTED, |reader| {
+                    self.revoked = reader.list(MAX_LISTED, |reader| {
                         let id = reader.text()?.parse();
                         id.map_err(|_| Malformed("an id of the list has another form"))
-                    })?);
+                    })?;
                 }
                 "version" => {
-                    let read = reader.unsigned()?;
-                    version = Some(read);
-                    if read > MAX_VERSION {
+                    self.version = reader.unsigned()?;
+                    if self.version > MAX_VERSION {
                         return Err(Malformed("the list's version is too large"));
                     }
                 }
-                "issued_at" => issued_at = Some(reader.text()?.to_owned()),
-                "issuer" => issuer = Some(payload::read_key(reader)?),
+                "issued_at" => self.issued_at = reader.owned_text()?,
+                "issuer" => self.issuer = payload::read_key(reader)?,
                 _ => return Err(Malformed("the list has an unknown member")),
             }
             Ok(())
         })?;
-        match (revoked, version, issued_at, issuer) {
-            (Some(revoked), Some(version), Some(issued_at), Some(issuer)) => {
-                Ok(Self { revoked, version, issued_at, issuer })
-            }
-            _ => Err(Malformed("the list lacks a member")),
-        }
+        if members.len() < 4 { Err(LACKING) } else { Ok(()) }
     }
 
     /// The list in CBOR.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::bounds::{MAX_STACK_BYTES, MAX_TEXT_BYTES};
 use super::cbor::{Malformed, Writer};
@@ -22,12 +22,23 @@ const LINE: usize = 64;
 /// It is not base64.
 pub fn decode(text: &str) -> Result<Vec<u8>, Malformed> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if text.bytes().all(is_plain) {
-        return URL_SAFE_NO_PAD.decode(text).map_err(|_| Malformed("it is not base64"));
+    let mut compact = Vec::new();
+    let mut plain = text.as_bytes();
+    if !text.bytes().all(is_plain) {
+        compact.reserve(text.len());
+        for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+            compact.push(match byte {
+                b'+' => b'-',
+                b'/' => b'_',
+                byte => byte,
+            });
+        }
+        plain = &compact;
+        while let Some(unpadded) = plain.strip_suffix(b"=") {
+            plain = unpadded;
+        }
     }
-    let compact: String = text.split_ascii_whitespace().collect();
-    let compact = compact.trim_end_matches('=').replace('-', "+").replace('_', "/");
-    STANDARD_NO_PAD.decode(compact).map_err(|_| Malformed("it is not base64"))
+    URL_SAFE_NO_PAD.decode(plain).map_err(|_| Malformed("it is not base64"))
 }
 
 /// Reads the text of a warrant or of a stack: base64, or PEM. Several PEM warrants are a stack.
@@ -39,11 +50,12 @@ pub fn stack(text: &str) -> Result<Vec<u8>, Malformed> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Malformed("it is too large"));
     }
-    let bytes = if let Some(inner) = text.trim().strip_prefix(CHAIN[0]) {
+    let trimmed = text.trim();
+    let bytes = if let Some(inner) = trimmed.strip_prefix(CHAIN[0]) {
         decode(inner.strip_suffix(CHAIN[1]).ok_or(Malformed("its PEM form has no end"))?)?
-    } else if text.trim().starts_with(WARRANT[0]) {
+    } else if trimmed.starts_with(WARRANT[0]) {
         let mut warrants = Vec::new();
-        for block in text.trim().split(WARRANT[0]).skip(1) {
+        for block in trimmed.split(WARRANT[0]).skip(1) {
             let inner = block.trim_end().strip_suffix(WARRANT[1]);
             warrants.push(decode(inner.ok_or(Malformed("its PEM form has no end"))?)?);
         }

@@ -101,11 +101,11 @@ pub fn value_fits(
             among(std::slice::from_ref(exact), value)
         }
         Constraint::OneOf(values) => {
-            work.spend(values.iter().map(size).sum())?;
+            work.spend(sizes(values))?;
             among(values, value)
         }
         Constraint::NotOneOf(values) => {
-            work.spend(values.iter().map(size).sum())?;
+            work.spend(sizes(values))?;
             match among(values, value) {
                 Fit::Yes => Fit::No,
                 Fit::No => Fit::Yes,
@@ -163,32 +163,23 @@ pub fn value_fits(
                 work.spend(
                     paths.len().saturating_mul(subpath.root.len()).saturating_add(size(value)),
                 )?;
-                let below = |path: &Json| subpath.contains(path.as_str()?);
-                let below: Option<Vec<bool>> = paths.iter().map(below).collect();
-                below.map_or(Fit::Inapplicable, |below| below.into_iter().all(|it| it).into())
+                let mut fits = Fit::Yes;
+                for path in paths {
+                    match path.as_str().and_then(|path| subpath.contains(path)) {
+                        Some(true) => {}
+                        Some(false) => fits = Fit::No,
+                        None => {
+                            fits = Fit::Inapplicable;
+                            break;
+                        }
+                    }
+                }
+                fits
             }
             _ => Fit::Inapplicable,
         },
-        Constraint::All(all) => {
-            let fits = each(all, value, work)?;
-            if fits.contains(&Fit::No) {
-                Fit::No
-            } else if fits.contains(&Fit::Inapplicable) {
-                Fit::Inapplicable
-            } else {
-                Fit::Yes
-            }
-        }
-        Constraint::Any(any) => {
-            let fits = each(any, value, work)?;
-            if fits.contains(&Fit::Yes) {
-                Fit::Yes
-            } else if fits.contains(&Fit::Inapplicable) {
-                Fit::Inapplicable
-            } else {
-                Fit::No
-            }
-        }
+        Constraint::All(all) => each(all, value, work, (Fit::No, Fit::Yes))?,
+        Constraint::Any(any) => each(any, value, work, (Fit::Yes, Fit::No))?,
         Constraint::Not(inner) => match value_fits(inner, value, work)? {
             Fit::Yes => Fit::No,
             Fit::No => Fit::Yes,
@@ -219,24 +210,45 @@ fn among(values: &[Json], value: &Json) -> Fit {
     }
 }
 
-/// All of them, so that one which cannot be evaluated is noticed wherever it is.
-fn each(all: &[Constraint], value: &Json, work: &mut Work) -> Result<Vec<Fit>, Undecidable> {
-    all.iter().map(|constraint| value_fits(constraint, value, work)).collect()
+/// The answer of a list of constraints: `decisive` if one of them has this answer, `otherwise` if all have the other.
+///
+/// All of them are evaluated, so that one which cannot be is noticed wherever it is.
+#[inline(never)]
+fn each(
+    all: &[Constraint],
+    value: &Json,
+    work: &mut Work,
+    (decisive, otherwise): (Fit, Fit),
+) -> Result<Fit, Undecidable> {
+    let mut answer = otherwise;
+    for constraint in all {
+        let fit = value_fits(constraint, value, work)?;
+        if fit == decisive || (fit == Fit::Inapplicable && answer == otherwise) {
+            answer = fit;
+        }
+    }
+    Ok(answer)
 }
 
 /// Comparisons of each value with each, which end at the end of the shorter one.
 pub(super) fn pairs(some: &[Json], others: &[Json]) -> usize {
-    some.iter().map(size).sum::<usize>().saturating_mul(others.len().max(1))
+    sizes(some).saturating_mul(others.len().max(1))
 }
 
 /// Bytes of a text that are compared in the time of one step.
 const BYTES_A_STEP: usize = 16;
 
+/// Steps of a comparison with each of these values, at most.
+#[inline(never)]
+pub(super) fn sizes(values: &[Json]) -> usize {
+    values.iter().map(size).sum()
+}
+
 /// Steps of a comparison with a value, at most.
-pub(super) fn size(value: &Json) -> usize {
+fn size(value: &Json) -> usize {
     1 + match value {
         Json::String(text) | Json::Verbatim(text) => text.len() / BYTES_A_STEP,
-        Json::Array(items) => items.iter().map(size).sum(),
+        Json::Array(items) => sizes(items),
         Json::Object(fields) => {
             fields.iter().map(|(key, value)| key.len() / BYTES_A_STEP + size(value)).sum()
         }

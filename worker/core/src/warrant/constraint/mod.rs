@@ -145,8 +145,7 @@ impl Constraint {
             },
             id::EXACT => Self::Exact(only(reader, "value", Reader::value)?),
             id::PATTERN => {
-                let text = only(reader, "pattern", |reader| reader.text().map(str::to_owned))?;
-                Self::Pattern(Pattern::new(text))
+                Self::Pattern(Pattern::new(only(reader, "pattern", Reader::owned_text)?))
             }
             id::RANGE => Self::Range(range(reader)?),
             id::ONE_OF => Self::OneOf(only(reader, "values", values)?),
@@ -257,7 +256,7 @@ fn skip_body(id: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
                 "parent_expression" => text(reader),
                 _ => Err(Malformed("a constraint has an unknown member")),
             })?;
-            match members.iter().any(|(name, _)| *name == "expression") {
+            match members.contains(&"expression") {
                 true => Ok(()),
                 false => Err(Malformed("a constraint lacks a member")),
             }
@@ -276,6 +275,7 @@ fn only<'a, T>(
     read(reader)
 }
 
+#[inline(never)]
 fn only_key(reader: &mut Reader<'_>, name: &str) -> Result<(), Malformed> {
     match reader.map()? == 1 && reader.text()? == name {
         true => Ok(()),
@@ -296,28 +296,29 @@ fn constraints(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<Constraint>,
 }
 
 fn range(reader: &mut Reader<'_>) -> Result<Range, Malformed> {
-    let (mut min, mut max, mut min_inclusive, mut max_inclusive) = (None, None, None, None);
-    let bound = |reader: &mut Reader<'_>| match reader.null() {
-        true => Ok(None),
-        false => reader.finite().map(Some),
-    };
-    reader.members(4, &mut |reader, name| {
+    let mut range = Range { min: None, max: None, min_inclusive: false, max_inclusive: false };
+    let members = reader.members(4, &mut |reader, name| {
         match name {
-            "min" => min = bound(reader)?,
-            "max" => max = bound(reader)?,
-            "min_inclusive" => min_inclusive = Some(reader.flag()?),
-            "max_inclusive" => max_inclusive = Some(reader.flag()?),
+            "min" => range.min = bound(reader)?,
+            "max" => range.max = bound(reader)?,
+            "min_inclusive" => range.min_inclusive = reader.flag()?,
+            "max_inclusive" => range.max_inclusive = reader.flag()?,
             _ => return Err(Malformed("a range has an unknown member")),
         }
         Ok(())
     })?;
-    let missing = || Malformed("a range must say whether its bounds are inclusive");
-    Ok(Range {
-        min,
-        max,
-        min_inclusive: min_inclusive.ok_or_else(missing)?,
-        max_inclusive: max_inclusive.ok_or_else(missing)?,
-    })
+    match members.contains(&"min_inclusive") && members.contains(&"max_inclusive") {
+        true => Ok(range),
+        false => Err(Malformed("a range must say whether its bounds are inclusive")),
+    }
+}
+
+#[inline(never)]
+fn bound(reader: &mut Reader<'_>) -> Result<Option<f64>, Malformed> {
+    match reader.null() {
+        true => Ok(None),
+        false => reader.finite().map(Some),
+    }
 }
 
 /// A map with one entry begins.
@@ -379,8 +380,7 @@ impl Arguments {
             Ok(())
         })?;
         let constraints = constraints.ok_or(Malformed("a tool has no `constraints`"))?;
-        let owned = constraints.into_iter().map(|(name, it)| (name.to_owned(), it));
-        Ok(Self { constraints: owned.collect(), allow_unknown })
+        Ok(Self { constraints, allow_unknown })
     }
 
     pub fn write(&self, writer: &mut Writer) {

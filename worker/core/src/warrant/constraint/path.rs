@@ -16,22 +16,25 @@ impl Subpath {
     ///
     /// It does not have the form.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (mut root, mut case_sensitive, mut allow_equal) = (None, true, true);
-        reader.members(3, &mut |reader, name| {
+        let mut read = Self { root: String::new(), case_sensitive: true, allow_equal: true };
+        let members = reader.members(3, &mut |reader, name| {
             match name {
-                "root" => root = Some(reader.text()?.to_owned()),
-                "case_sensitive" => case_sensitive = reader.flag()?,
-                "allow_equal" => allow_equal = reader.flag()?,
+                "root" => read.root = reader.owned_text()?,
+                "case_sensitive" => read.case_sensitive = reader.flag()?,
+                "allow_equal" => read.allow_equal = reader.flag()?,
                 _ => return Err(Malformed("a subpath has an unknown member")),
             }
             Ok(())
         })?;
-        let root: String = root.ok_or(Malformed("a subpath has no root"))?;
-        if normal(&root).as_ref() != Some(&root) || (!case_sensitive && root != root.to_lowercase())
-        {
+        if !members.contains(&"root") {
+            return Err(Malformed("a subpath has no root"));
+        }
+        let root = &read.root;
+        let is_normal = normal(root).as_ref() == Some(root);
+        if !is_normal || (!read.case_sensitive && *root != root.to_lowercase()) {
             return Err(Malformed("a subpath's root is not an absolute path in its normal form"));
         }
-        Ok(Self { root, case_sensitive, allow_equal })
+        Ok(read)
     }
 
     pub fn write(&self, writer: &mut Writer) {

@@ -40,11 +40,11 @@ impl Pattern {
     /// It takes too much work.
     pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
         work.spend(self.0.len())?;
-        if self.0.contains(['[', ']']) || self.0.contains("**") {
+        if has_any(&self.0, b"[]") || self.0.as_bytes().windows(2).any(|two| two == b"**") {
             return Ok(None);
         }
         // A part without `?` is found in linear time. One with `?` is tried at each place.
-        let tries = if self.0.contains('?') { self.0.len() } else { 1 };
+        let tries = if has_wildcard(&self.0) { self.0.len() } else { 1 };
         work.spend(text.len().saturating_mul(tries))?;
         Ok(Some(matches(&self.0, text)))
     }
@@ -63,7 +63,7 @@ impl Pattern {
 
     fn shape(&self) -> Shape<'_> {
         let text = self.0.as_str();
-        if text.contains(['?', '[', ']']) {
+        if has_any(text, b"?[]") {
             return Shape::Other;
         }
         match text.split_once('*') {
@@ -96,9 +96,21 @@ fn matches(glob: &str, text: &str) -> bool {
     }
 }
 
+/// Whether a part matches more than one text.
+#[inline(never)]
+fn has_wildcard(part: &str) -> bool {
+    part.contains('?')
+}
+
+/// Whether the text has one of these characters, which are ASCII.
+#[inline(never)]
+fn has_any(text: &str, characters: &[u8]) -> bool {
+    text.bytes().any(|byte| characters.contains(&byte))
+}
+
 /// The text after a part with which it begins.
 fn strip<'a>(text: &'a str, part: &str) -> Option<&'a str> {
-    if !part.contains('?') {
+    if !has_wildcard(part) {
         return text.strip_prefix(part);
     }
     let mut characters = text.chars();
@@ -110,7 +122,7 @@ fn strip<'a>(text: &'a str, part: &str) -> Option<&'a str> {
 
 /// The text after the first place at which the part is.
 fn find<'a>(text: &'a str, part: &str) -> Option<&'a str> {
-    if !part.contains('?') {
+    if !has_wildcard(part) {
         return text.find(part).and_then(|at| text.get(at + part.len()..));
     }
     text.char_indices().find_map(|(at, _)| strip(text.get(at..)?, part))
