@@ -3,6 +3,9 @@
 //! A developer sends whole documents with scripts. What sets an attack apart is code of the kind that attacks run, an
 //! event that a value brings along, or a value that leaves the attribute or the string in which it stands.
 
+use std::cell::OnceCell;
+use std::ops::Range;
+
 use super::{Found, MAX_VALUE_BYTES, before, is_word, position};
 use crate::shield::rule::Detector;
 
@@ -68,6 +71,7 @@ const MAX_CODE_BYTES: usize = 4_096;
 pub fn find(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
     let document = is_document(text);
+    let code = Code::default();
     let mut at = 0;
     let mut breakout = false;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
@@ -76,7 +80,7 @@ pub fn find(text: &str, found: Found<'_>) {
         let begin = at + next;
         at = begin + 1;
         if bytes.get(begin) == Some(&b'<') {
-            at = tag(bytes, begin, document, found);
+            at = tag((bytes, &code), begin, document, found);
             if breakout && at > begin + 1 {
                 found(Detector::HtmlBreakout, begin..at);
                 breakout = false;
@@ -86,7 +90,7 @@ pub fn find(text: &str, found: Found<'_>) {
         if document {
             continue;
         }
-        match after_quote(bytes, at) {
+        match after_quote((bytes, &code), at) {
             Some(Leaves::Attribute(end)) => found(Detector::HtmlBreakout, begin..end),
             Some(Leaves::String(end)) => found(Detector::ScriptBreakout, begin..end),
             None => {
@@ -102,7 +106,7 @@ pub fn find(text: &str, found: Found<'_>) {
         found(Detector::ScriptUrl, 0..end);
     }
     if !document {
-        find_events(bytes, found);
+        find_events((bytes, &code), found);
         if text.len() <= MAX_VALUE_BYTES && has_script_url(bytes, false) {
             found(Detector::ScriptUrl, 0..bytes.len());
         }
@@ -111,7 +115,7 @@ pub fn find(text: &str, found: Found<'_>) {
 
 /// Reports events that run code, wherever they are. A browser reads another tag than this reader if quotes and comments
 /// do not fit together, or takes the text for the rest of a tag.
-fn find_events(bytes: &[u8], found: Found<'_>) {
+fn find_events((bytes, code): (&[u8], &Code), found: Found<'_>) {
     let mut at = 0;
     while let Some(next) = bytes
         .get(at..)
@@ -131,7 +135,7 @@ fn find_events(bytes: &[u8], found: Found<'_>) {
         let spaces = bytes.get(end..).unwrap_or_default().iter();
         let spaces = spaces.take(MAX_NAME_BYTES).take_while(|byte| **byte <= b' ').count();
         let equals = end + spaces;
-        if bytes.get(equals) == Some(&b'=') && has_code(shortened(value(bytes, equals).0)) {
+        if bytes.get(equals) == Some(&b'=') && code.follows(bytes, equals) {
             found(Detector::HtmlEventCode, begin..equals + 1);
         }
     }
@@ -161,7 +165,7 @@ enum Leaves {
 }
 
 /// What a value that ends here goes on with.
-fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
+fn after_quote((bytes, code): (&[u8], &Code), at: usize) -> Option<Leaves> {
     let rest = bytes.get(at..)?;
     let separators = rest
         .iter()
@@ -174,8 +178,7 @@ fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
     let next = bytes.get(end..)?.iter().find(|byte| !byte.is_ascii_whitespace());
     if between.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b'/') && !between.is_empty()
     {
-        let is_attack =
-            is_event(name) && next == Some(&b'=') && has_code(shortened(value(bytes, end).0));
+        let is_attack = is_event(name) && next == Some(&b'=') && code.follows(bytes, end);
         return is_attack.then_some(Leaves::Attribute(end));
     }
     let joins = between.iter().any(|byte| {
@@ -186,11 +189,6 @@ fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
         && matches!(next, Some(b'(' | b'`'))
         && is_code(name) == Some(true))
     .then_some(Leaves::String(end))
-}
-
-/// The begin of a value: what follows a quote is read again after each quote.
-fn shortened(value: &[u8]) -> &[u8] {
-    value.get(..value.len().min(MAX_QUOTED_BYTES)).unwrap_or_default()
 }
 
 /// The name at an offset, and where it ends.
@@ -219,29 +217,56 @@ fn is_code(word: &[u8]) -> Option<bool> {
     position(CODE, |(known, _)| known, word).and_then(|at| CODE.get(at)).map(|(_, called)| *called)
 }
 
-/// Whether code has a word that attacks use.
-fn has_code(code: &[u8]) -> bool {
-    let mut at = 0;
-    while let Some(next) =
-        code.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_alphabetic))
-    {
-        let begin = at + next;
-        let rest = code.get(begin..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
-        at = begin + length;
-        let called =
-            code.get(at..).unwrap_or_default().iter().find(|byte| !byte.is_ascii_whitespace());
-        match is_code(rest.get(..length).unwrap_or_default()) {
-            Some(true)
-                if matches!(called, Some(b'(' | b'`' | b'&' | b'.' | b')' | b']' | b';')) =>
-            {
-                return true;
-            }
-            Some(false) if matches!(called, Some(b'.' | b'[' | b'(' | b'=')) => return true,
-            _ => {}
+/// The words of attacks' code in a text. They are searched once, when the first value is read: values can overlap.
+#[derive(Default)]
+struct Code(OnceCell<Vec<Range<usize>>>);
+
+impl Code {
+    /// Whether there is such a word within these bytes, with what makes it code after it. A word must not begin before them.
+    fn is_in(&self, bytes: &[u8], within: Range<usize>) -> bool {
+        let words = self.0.get_or_init(|| words_of_code(bytes));
+        let next = words.partition_point(|word| word.start < within.start);
+        words.get(next).is_some_and(|word| word.end <= within.end)
+    }
+
+    /// The same for the value after an `=`, or its begin: what follows a quote is read again after each quote.
+    fn follows(&self, bytes: &[u8], equals: usize) -> bool {
+        let begin = value_begin(bytes, equals).0;
+        // Most values have none, and need no search for their end.
+        self.is_in(bytes, begin..begin + MAX_QUOTED_BYTES) && {
+            let (value, _) = value(bytes, equals, MAX_QUOTED_BYTES);
+            self.is_in(bytes, value)
         }
     }
-    false
+}
+
+/// The words of attacks' code, each up to the sign after it that makes it code.
+fn words_of_code(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(next) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_alphabetic))
+    {
+        let begin = at + next;
+        let rest = bytes.get(begin..).unwrap_or_default();
+        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        at = begin + length;
+        let Some(must_be_called) = is_code(rest.get(..length).unwrap_or_default()) else {
+            continue;
+        };
+        let after = bytes.get(at..).unwrap_or_default();
+        let spaces = after.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let is_used = match after.get(spaces) {
+            Some(b'(' | b'.') => true,
+            Some(b'`' | b'&' | b')' | b']' | b';') => must_be_called,
+            Some(b'[' | b'=') => !must_be_called,
+            _ => false,
+        };
+        if is_used {
+            words.push(begin..at + spaces + 1);
+        }
+    }
+    words
 }
 
 /// Whether a script element ends here.
@@ -267,7 +292,7 @@ fn names_source(element: &[u8], tag: &[u8]) -> bool {
 }
 
 /// Reads the tag that begins at `begin`, and returns where to go on.
-fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
+fn tag((bytes, words): (&[u8], &Code), begin: usize, document: bool, found: Found<'_>) -> usize {
     let mut at = begin + 1;
     while matches!(bytes.get(at), Some(b'/' | b'!' | b'?' | b'%' | b'\0')) {
         at += 1;
@@ -291,7 +316,8 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
         let loads = short
             && (is_bare && code.iter().any(|byte| matches!(byte, b'(' | b'`'))
                 || code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src=")));
-        let detector = if (has_code(code) && !document) || loads {
+        let has_code = words.is_in(bytes, at..at + length);
+        let detector = if (has_code && !document) || loads {
             Detector::HtmlScriptCode
         } else {
             Detector::HtmlScript
@@ -311,7 +337,7 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
             b'>' if quote.is_none() => return at + 1,
             b'\'' | b'"' => quote = if quote == Some(byte) { None } else { quote.or(Some(byte)) },
             _ if byte.is_ascii_alphabetic() && !before(bytes, at).is_some_and(is_word) => {
-                let (attribute, end) = name(bytes, at);
+                let (_, end) = name(bytes, at);
                 let spaces = bytes
                     .get(end..)
                     .unwrap_or_default()
@@ -320,7 +346,7 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
                     .take_while(|byte| byte.is_ascii_whitespace())
                     .count();
                 at = if bytes.get(end + spaces) == Some(&b'=') {
-                    attribute_value(bytes, at, attribute, end + spaces, document, found)
+                    attribute_value((bytes, words), at..end, end + spaces, document, found)
                 } else {
                     end
                 };
@@ -335,42 +361,47 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
 
 /// Reads the value of an attribute, whose `=` is at `equals`. Returns where the value ends.
 fn attribute_value(
-    bytes: &[u8],
-    begin: usize,
-    name: &[u8],
+    (bytes, words): (&[u8], &Code),
+    name: Range<usize>,
     equals: usize,
     document: bool,
     found: Found<'_>,
 ) -> usize {
-    let (code, end) = value(bytes, equals);
-    if is_event(name) {
-        let attack = has_code(code) && (!document || bytes.len() <= MAX_VALUE_BYTES);
+    let begin = name.start;
+    let (code, end) = value(bytes, equals, MAX_CODE_BYTES);
+    if is_event(bytes.get(name).unwrap_or_default()) {
+        let attack = words.is_in(bytes, code) && (!document || bytes.len() <= MAX_VALUE_BYTES);
         let detector = if attack { Detector::HtmlEventCode } else { Detector::HtmlEvent };
         found(detector, begin..end);
-    } else if script_url(bytes, equals + 1).is_some() || has_script_url(code, true) {
+    } else if script_url(bytes, equals + 1).is_some()
+        || has_script_url(bytes.get(code).unwrap_or_default(), true)
+    {
         found(Detector::ScriptUrl, begin..end);
     }
     end
 }
 
-/// The value after an `=`, and where it ends: with its quote, or else before a space or the end of the tag.
-fn value(bytes: &[u8], equals: usize) -> (&[u8], usize) {
+/// Where the value after an `=` begins, and its quote.
+fn value_begin(bytes: &[u8], equals: usize) -> (usize, Option<u8>) {
     let rest = bytes.get(equals..).unwrap_or_default();
     let spaces =
         rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'=').count();
-    let rest = rest.get(spaces..).unwrap_or_default();
-    let (rest, quote) = match rest.first() {
-        Some(quote @ (b'"' | b'\'')) => (rest.get(1..).unwrap_or_default(), Some(*quote)),
-        _ => (rest, None),
-    };
+    let quote = rest.get(spaces).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+    (equals + spaces + usize::from(quote.is_some()), quote)
+}
+
+/// The value after an `=`, as far as it is read, and where it ends: with its quote, or else before a space or the end of
+/// the tag.
+fn value(bytes: &[u8], equals: usize, max_bytes: usize) -> (Range<usize>, usize) {
+    let (begin, quote) = value_begin(bytes, equals);
+    let rest = bytes.get(begin..).unwrap_or_default();
     let ends = |byte: &u8| match quote {
         Some(quote) => *byte == quote,
         None => byte.is_ascii_whitespace() || *byte == b'>',
     };
-    let bound = rest.len().min(MAX_CODE_BYTES);
+    let bound = rest.len().min(max_bytes);
     let length = rest.iter().take(bound).position(ends).unwrap_or(bound);
-    let begin = equals + spaces + usize::from(quote.is_some());
-    (rest.get(..length).unwrap_or_default(), begin + length + usize::from(quote.is_some()))
+    (begin..begin + length, begin + length + usize::from(quote.is_some()))
 }
 
 /// Whether a scheme that runs code is within a value: in the style of an element, or in what a page goes on to.
