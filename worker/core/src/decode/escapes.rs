@@ -1,6 +1,6 @@
 //! Escapes: percent-encoding (RFC 3986), entities of HTML, and the escapes of strings in JSON and JavaScript.
 
-/// Names of HTML entities with which punctuation can be written (HTML Standard, 13.5).
+/// Names of HTML entities with which punctuation can be written (HTML Standard, 13.5), sorted.
 const ENTITIES: [(&str, char); 28] = [
     ("amp", '&'),
     ("apos", '\''),
@@ -165,7 +165,12 @@ fn character(name: &str) -> Option<char> {
         };
         return char::from_u32(code.ok()?);
     }
-    ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, it)| *it)
+    let mut lower = [0; MAX_ENTITY_BYTES];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let at = ENTITIES.binary_search_by(|(known, _)| known.as_bytes().cmp(lower)).ok()?;
+    ENTITIES.get(at).map(|(_, character)| *character)
 }
 
 /// UTF-8, in which a character may have more bytes than it needs. Other bytes become U+FFFD.
@@ -205,6 +210,11 @@ fn lenient(bytes: Vec<u8>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entities_are_sorted() {
+        assert!(ENTITIES.is_sorted());
+    }
 
     #[test]
     fn each_escape_stands_for_its_character() {
