@@ -458,6 +458,9 @@ const OPENING: [&[u8]; 9] =
 /// need not be a known one.
 fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Command> {
     let begin = at + opening(bytes.get(at..)?);
+    if !may_begin(*bytes.get(begin)?) {
+        return None;
+    }
     let brace = super::before(bytes, begin) == Some(b'{') && begin > at;
     // The shell drops quotes, backslashes and empty variables inside of a word.
     let mut word = [0_u8; MAX_COMMAND_BYTES];
@@ -554,6 +557,26 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
     })
 }
 
+/// Whether a command can begin with this byte: one of its letters, what the shell drops, or a variable.
+const fn may_begin(byte: u8) -> bool {
+    is_word(byte)
+        || matches!(
+            byte,
+            b'.' | b'/'
+                | b'-'
+                | b'?'
+                | b'*'
+                | b'['
+                | b']'
+                | b'\''
+                | b'"'
+                | b'\\'
+                | b'^'
+                | b'$'
+                | b'%'
+        )
+}
+
 /// Whether a file is read without a space before it: `</etc/passwd`. A closing tag of HTML is no file.
 fn redirects(after: &[u8]) -> bool {
     let Some(path) = after.strip_prefix(b"</") else { return false };
@@ -585,14 +608,18 @@ fn variable(bytes: &[u8], at: usize) -> Option<usize> {
 fn opening(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < MAX_SKIPPED_BYTES {
-        let left = rest.get(at..).unwrap_or_default();
-        match left.first() {
+        match rest.get(at) {
             Some(b'{' | b'(' | b'|' | b'&' | b'!' | b'`' | b'@') => at += 1,
             Some(byte) if byte.is_ascii_whitespace() => at += 1,
-            _ => match OPENING.iter().find(|word| left.starts_with(word)) {
-                Some(word) => at += word.len(),
-                None => break,
-            },
+            // The first letters of the words.
+            Some(b's' | b'e' | b't' | b'd' | b'i' | b'n') => {
+                let left = rest.get(at..).unwrap_or_default();
+                match OPENING.iter().find(|word| left.starts_with(word)) {
+                    Some(word) => at += word.len(),
+                    None => break,
+                }
+            }
+            _ => break,
         }
     }
     at
