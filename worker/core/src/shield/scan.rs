@@ -382,6 +382,8 @@ impl<'m> Scan<'m> {
         let bytes = text.as_bytes();
         let mut signs = Signs::of(text);
         let is_ascii = text.is_ascii();
+        // One name can end with another one. What is assigned to them is the same.
+        let mut assigned_at = 0;
         // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
         let mut each = |set: &Literals, number: u16, end: usize, mixed: bool| {
             let Some((literal, uses)) = set.all.get(usize::from(number)) else { return };
@@ -420,12 +422,16 @@ impl<'m> Scan<'m> {
                             found(rule, range);
                         }
                     }
+                    Use::Assigned if assigned_at == end => {}
                     Use::Assigned | Use::WebToken | Use::Social => {
                         let report = &mut |detector: Detector, range: Range<usize>| {
                             matcher.report(detector, range, found);
                         };
                         match of {
-                            Use::Assigned => secret::find_assigned(text, end, report),
+                            Use::Assigned => {
+                                assigned_at = end;
+                                secret::find_assigned(text, end, report);
+                            }
                             Use::WebToken => secret::find_web_token(text, end, report),
                             _ => personal::find_social_security(text, end, report),
                         }
