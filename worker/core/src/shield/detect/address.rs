@@ -253,12 +253,18 @@ fn bare(value: &str) -> Option<Detector> {
     let name = name_of(host);
     let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
     let address = name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok();
-    let wildcard = WILDCARD_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
     (address
-        || wildcard
+        || is_wildcard(name)
         || host.starts_with("[")
         || (known.into_iter().any(|it| it.eq_ignore_ascii_case(name)) && value != "metadata"))
         .then(|| judge(host, false))?
+}
+
+/// Whether a name ends with one of the suffixes. Most differ in the last letter.
+fn is_wildcard(name: &str) -> bool {
+    let last = name.bytes().next_back();
+    let ends = |suffix: &&str| suffix.bytes().next_back() == last && name.ends_with(*suffix);
+    WILDCARD_SUFFIXES.iter().any(ends)
 }
 
 /// A host without its port.
@@ -381,9 +387,7 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     if METADATA_NAMES.contains(&lower.as_str()) {
         return Some(Detector::AddressMetadata);
     }
-    if LOCAL_NAMES.contains(&lower.as_str())
-        || WILDCARD_SUFFIXES.iter().any(|suffix| lower.ends_with(suffix))
-    {
+    if LOCAL_NAMES.contains(&lower.as_str()) || is_wildcard(&lower) {
         return Some(Detector::AddressDisguised);
     }
     if host.contains(is_lookalike) || (!decoded && has_escape(host)) {
