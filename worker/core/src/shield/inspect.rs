@@ -9,7 +9,7 @@ use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
 use super::scan::{self, Context, Matcher, Scan, TooCostly};
 use crate::decode::binary::{self, Inflated};
-use crate::decode::escapes::{self, Escapes};
+use crate::decode::escapes::{Escapes, Round};
 use crate::decode::letters;
 use crate::json::Json;
 use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
@@ -304,13 +304,14 @@ impl Inspection<'_> {
     /// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
     fn canonical(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
         let kept = decodings.len();
-        let mut current: Option<String> = None;
+        let mut decoded: Option<Round> = None;
         for round in 0.. {
-            let before = current.as_deref().unwrap_or(text);
-            if !before.contains(['%', '&', '\\']) {
-                break;
-            }
-            let (decoded, found) = escapes::decode(before, Escapes::ALL);
+            let next = match &decoded {
+                Some(decoded) => decoded.next(Escapes::ALL),
+                None if !text.contains(['%', '&', '\\']) => break,
+                None => Round::first(text, Escapes::ALL),
+            };
+            let found = next.found;
             if !found.any() {
                 break;
             }
@@ -328,8 +329,9 @@ impl Inspection<'_> {
                     decodings.push(decoding);
                 }
             }
-            current = Some(decoded);
+            decoded = Some(next);
         }
+        let mut current = decoded.map(|round| round.text);
         let before = current.as_deref().unwrap_or(text);
         if !before.is_ascii() {
             let folded = letters::folded(before);
