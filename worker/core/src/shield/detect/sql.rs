@@ -122,6 +122,8 @@ pub struct Patterns {
     /// For each kind the elements that it reaches if no pattern has begun.
     begins: [Bits; KINDS],
     words: [Masks; WORDS_OF_BITS],
+    /// The words from here on have only patterns that begin with the text.
+    anchored: usize,
     /// For each last element its position, what the pattern finds, and whether the pattern begins with an opening quote.
     finds: Vec<(usize, Detector, bool)>,
 }
@@ -158,8 +160,10 @@ impl Masks {
     /// The elements that the next token may be, from those that are active.
     #[inline]
     fn reached(&self, active: u64) -> u64 {
-        let steps = self.follow.iter().zip(1..).map(|(follow, by)| active << by & follow);
-        steps.fold(self.begin | active & self.repeated, |reached, step| reached | step)
+        let [one, two, three, four] = self.follow;
+        let near = active << 1 & one | active << 2 & two | active & self.repeated | self.begin;
+        // Few patterns have so many elements that may be left out.
+        if three == 0 { near } else { near | active << 3 & three | active << 4 & four }
     }
 }
 
@@ -180,6 +184,7 @@ impl Patterns {
             accepts: [[0; WORDS_OF_BITS]; KINDS],
             begins: [[0; WORDS_OF_BITS]; KINDS],
             words: [Masks::default(); WORDS_OF_BITS],
+            anchored: WORDS_OF_BITS,
             finds: Vec::new(),
         };
         let mut sorted: Vec<_> = PATTERNS.iter().collect();
@@ -193,6 +198,9 @@ impl Patterns {
             }
             patterns.add(pattern, at);
             at += elements;
+            if !pattern.starts_with('^') {
+                patterns.anchored = at.div_ceil(64);
+            }
             patterns.finds.push((at - 1, *detector, pattern.starts_with("' ")));
         }
         patterns.words.iter_mut().for_each(Masks::link);
@@ -277,7 +285,13 @@ const fn kind_of(letter: u8) -> Kind {
 /// Reports what the patterns find in a text.
 pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
     let is_statement = begins_statement(text);
-    let mut matcher = Matcher { patterns, active: [0; WORDS_OF_BITS], ends: [0; WORDS_OF_BITS] };
+    let mut matcher = Matcher {
+        patterns,
+        active: [0; WORDS_OF_BITS],
+        words: WORDS_OF_BITS,
+        ends: [0; WORDS_OF_BITS],
+        any: 0,
+    };
     matcher.step(Kind::Start);
     let mut tokens = Tokens::new(text);
     let mut end = 0;
@@ -353,29 +367,39 @@ fn begins_statement(text: &str) -> bool {
 struct Matcher<'p> {
     patterns: &'p Patterns,
     active: Bits,
+    /// The words of bits in which a pattern can be active.
+    words: usize,
     /// Last elements that were reached.
     ends: Bits,
+    /// All words of `ends` together.
+    any: u64,
 }
 
 impl Matcher<'_> {
     /// Takes a token. Returns whether a last element was reached, now or before.
     #[inline]
     fn step(&mut self, kind: Kind) -> bool {
-        let Self { patterns, active, ends } = self;
+        let Self { patterns, active, words, ends, any } = self;
         let (Some(accepts), Some(begins)) =
             (patterns.accepts.get(kind as usize), patterns.begins.get(kind as usize))
         else {
             return false;
         };
-        let mut any = 0;
-        let words = active.iter_mut().zip(ends).zip(&patterns.words);
-        for (((active, ends), masks), (accepts, begins)) in words.zip(accepts.iter().zip(begins)) {
+        let mut last = 0;
+        let elements = active.iter_mut().zip(ends).zip(&patterns.words).take(*words);
+        for (((active, ends), masks), (accepts, begins)) in elements.zip(accepts.iter().zip(begins))
+        {
             // In most words no pattern has begun.
             *active = if *active == 0 { *begins } else { masks.reached(*active) & accepts };
             *ends |= *active & masks.lasts;
-            any |= *ends;
+            *any |= *ends;
+            last = *active;
         }
-        any != 0
+        // Patterns that begin with the text do not begin again.
+        if last == 0 && *words > patterns.anchored {
+            *words -= 1;
+        }
+        *any != 0
     }
 }
 
