@@ -201,12 +201,12 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     }
     // A command that is spelled so that a filter does not know it needs no separator before it.
     if form != Form::Document
-        && let Some(command) = command(bytes, 0, b'\n', false)
+        && let Some(command) = command(bytes, 0, b'\n', false, &mut Behind::default())
         && command.disguised
     {
         found(Detector::ShellCommand, 0..command.end);
     }
-    let mut prior = Prior::default();
+    let (mut prior, mut behind) = (Prior::default(), Behind::default());
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
         rest.iter().position(|byte| {
@@ -239,6 +239,9 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             b'\n' | b'\r' if begin + 1 == bytes.len() => continue,
             _ => {}
         }
+        if behind.skipped(bytes, at) > MAX_SKIPPED_BYTES {
+            continue;
+        }
         prior.read(bytes, begin);
         // Markdown writes code between backticks, and scripts have many lines.
         let words = if line { prior.words } else { 0 };
@@ -247,7 +250,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             && words <= 1
             && matches!(separator, b';' | b'|' | b'&' | b'\n' | b'\r')
             && may_be_unknown(bytes, begin, at, !prior.has_value);
-        let Some(command) = command(bytes, at, separator, unknown) else { continue };
+        let Some(command) = command(bytes, at, separator, unknown, &mut behind) else { continue };
         let is_attack = form != Form::Document && command.disguised
             || line
                 && match separator {
@@ -268,7 +271,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
 /// is behind the name. An entity of HTML begins and ends with a separator too.
 fn may_be_unknown(bytes: &[u8], begin: usize, at: usize, is_first: bool) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
-    let name = rest.get(opening(rest)..).unwrap_or_default();
+    let name = rest.get(opening(rest, 0)..).unwrap_or_default();
     let length = name
         .iter()
         .take_while(|byte| is_word(**byte) || matches!(byte, b'.' | b'/' | b'-'))
@@ -456,9 +459,15 @@ const OPENING: [&[u8]; 9] =
 
 /// The command at an offset. What follows must be what follows commands, since many of them are words. `unknown`: it
 /// need not be a known one.
-fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Command> {
-    let begin = at + opening(bytes.get(at..)?);
-    if !may_begin(*bytes.get(begin)?) {
+fn command(
+    bytes: &[u8],
+    at: usize,
+    separator: u8,
+    unknown: bool,
+    behind: &mut Behind,
+) -> Option<Command> {
+    let begin = at + opening(bytes.get(at..)?, behind.skipped(bytes, at));
+    if !may_begin(*bytes.get(begin)?) || behind.unnamed == Some(begin) && !unknown {
         return None;
     }
     let brace = super::before(bytes, begin) == Some(b'{') && begin > at;
@@ -510,6 +519,7 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
     let named = length > 1 && word.iter().any(u8::is_ascii_alphabetic);
     let may_be = known || unknown && named;
     if !may_be {
+        behind.unnamed = Some(begin);
         return None;
     }
     let after = bytes.get(end..).unwrap_or_default();
@@ -604,13 +614,38 @@ fn variable(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The bytes before a command that do not belong to it: spaces, brackets, and words of the shell.
-fn opening(rest: &[u8]) -> usize {
-    let mut at = 0;
+/// What is behind the last separators. Many in a row have the same command behind them.
+#[derive(Default)]
+struct Behind {
+    /// Where the spaces and brackets end that are read one by one.
+    run_end: usize,
+    /// Where no known command begins.
+    unnamed: Option<usize>,
+}
+
+impl Behind {
+    /// The spaces and brackets at an offset. With more than are skipped before a command, there is none.
+    fn skipped(&mut self, bytes: &[u8], at: usize) -> usize {
+        if self.run_end <= at {
+            let rest = bytes.get(at..).unwrap_or_default();
+            self.run_end = at + rest.iter().take_while(|byte| is_skipped(**byte)).count();
+        }
+        self.run_end - at
+    }
+}
+
+/// Whether a byte before a command does not belong to it.
+const fn is_skipped(byte: u8) -> bool {
+    matches!(byte, b'{' | b'(' | b'|' | b'&' | b'!' | b'`' | b'@') || byte.is_ascii_whitespace()
+}
+
+/// The bytes before a command that do not belong to it: spaces, brackets, and words of the shell. `skipped`: how many of
+/// them are known.
+fn opening(rest: &[u8], skipped: usize) -> usize {
+    let mut at = skipped.min(MAX_SKIPPED_BYTES);
     while at < MAX_SKIPPED_BYTES {
         match rest.get(at) {
-            Some(b'{' | b'(' | b'|' | b'&' | b'!' | b'`' | b'@') => at += 1,
-            Some(byte) if byte.is_ascii_whitespace() => at += 1,
+            Some(byte) if is_skipped(*byte) => at += 1,
             // The first letters of the words.
             Some(b's' | b'e' | b't' | b'd' | b'i' | b'n') => {
                 let left = rest.get(at..).unwrap_or_default();
