@@ -306,6 +306,12 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
             assert!(found.list.len() < 100, "{repeated:?}");
         }
     }
+    // A text with more hosts than are judged is not read to its end.
+    for (hosts, truncated) in [(1_000, false), (1_100, true)] {
+        let text: String = (0..hosts).map(|at| format!("see https://{at}.example-1/ ")).collect();
+        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
+        assert_eq!(found.truncated, truncated, "{hosts}");
+    }
     let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
     assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));
 }

@@ -349,7 +349,8 @@ impl Inspection<'_> {
         let Self { scan, found, counts, rules, tenant, key, place, .. } = self;
         let is_decoded = !decodings.is_empty();
         let name = path.name().filter(|_| !is_key);
-        scan.text(text, Context { form, decoded: is_decoded, name }, &mut |number, bytes| {
+        let context = Context { form, decoded: is_decoded, name };
+        let whole = scan.text(text, context, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
@@ -386,6 +387,7 @@ impl Inspection<'_> {
             };
             found.insert((number, *place, at), hit);
         });
+        self.truncated |= !whole;
     }
 
     /// The findings, the gravest first.

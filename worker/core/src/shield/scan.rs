@@ -303,15 +303,16 @@ impl<'m> Scan<'m> {
         Self { matcher, last: vec![Default::default(); matcher.steps], base: 1, steps: 0 }
     }
 
-    /// Calls `found` with each rule that matches in a text, and the bytes that matched.
+    /// Calls `found` with each rule that matches in a text, and the bytes that matched. Returns whether the text was read to
+    /// its end.
     pub fn text(
         &mut self,
         text: &str,
         context: Context<'_>,
         found: &mut dyn FnMut(u16, Range<usize>),
-    ) {
+    ) -> bool {
         if text.len() < MIN_TEXT_BYTES {
-            return;
+            return true;
         }
         let Context { form, decoded, name } = context;
         let value = is_value(text);
@@ -337,9 +338,11 @@ impl<'m> Scan<'m> {
         } else {
             0
         };
-        if signs.has(Signs::URL) || value {
-            address::find(text, decoded, report);
-        }
+        let whole = if signs.has(Signs::URL) || value {
+            address::find(text, decoded, report)
+        } else {
+            true
+        };
         if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
         }
@@ -369,6 +372,7 @@ impl<'m> Scan<'m> {
                 personal::find_social_security(text, 0, report);
             }
         }
+        whole
     }
 
     fn literals(
