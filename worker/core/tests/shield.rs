@@ -297,6 +297,12 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
         ("", " onabc=\"", ""),
         ("", "//1-1.", ""),
         (&" ".repeat(BYTES / 2), ";id", ""),
+        // Each of these cost more than twenty times what ordinary text costs.
+        ("", ")/onabc=/", "<"),
+        ("1' ", "onload=alert&#x3c;", ""),
+        ("%25252541 ", ">&&or aж<%;cat ", ""),
+        ("%25252541 ", "://4", ""),
+        ("%25252541 ", "&&&&or`", ""),
     ] {
         let text = [begin, &repeated.repeat((BYTES - begin.len()) / repeated.len()), end].concat();
         let text = Json::String(text);
