@@ -23,8 +23,9 @@ test-rust: setup
 test-worker: wasm cli nginx prometheus
 	@clients="$$(scripts/clients.sh)" && env $$clients npm run --silent test
 
-fuzz: setup ## compare two million random chains of warrants with the reference implementation, in a quarter of an hour
-	GATEWARD_FUZZ_CASES=2000000 cargo test --package gateward-core --test warrants
+fuzz: setup ## random chains of warrants beside the reference implementation, and random texts for the shield, some ten minutes each
+	GATEWARD_FUZZ_CASES=1300000 cargo test --package gateward-core --test warrants
+	GATEWARD_FUZZ_CASES=250000 cargo test --package gateward-core --test shield
 
 shield-report: setup ## fetch public corpora and print what the shield finds in them, and in the project's own
 	@npm run --silent shield-corpora

@@ -176,7 +176,32 @@ function operations(results: Results): string[] {
       peers.flat().join("; "),
     ];
   });
-  return rows.length === 0 ? [] : [table(["operation", "native", "in Wasm", "instructions", "allocations", "peers"], rows), ...besideHash(results)];
+  return rows.length === 0 ? [] : [table(["operation", "native", "in Wasm", "instructions", "allocations", "peers"], rows), ...pipeline(results), ...besideHash(results)];
+}
+
+const PIPELINE = "pipeline_all";
+/** The parts of one call, and what each does. */
+const PIPELINE_PARTS: Record<string, string> = {
+  pipeline_limits: "checks and uses the five kinds of limits that read no number from the arguments",
+  pipeline_shield: "inspects the arguments",
+  pipeline_provenance: "looks up the destinations among the arguments, in a run that holds 10,000 values",
+  pipeline_policy: "evaluates the policies, from the call's values on",
+};
+
+/** Each part's time over that of the whole. Nothing if this run has not measured the whole. */
+function pipeline({ core, wasm }: Results): string[] {
+  const share = (part: Results["core"], name: string) => {
+    const find = (wanted: string) => part?.results.find((operation) => operation.name === wanted && operation.of === GATEWARD);
+    const [timing, all] = [find(name), find(PIPELINE)];
+    return timing && all ? `${figure(100 * ratioOf(timeOf(timing), timeOf(all)).median)} %` : "–";
+  };
+  const rows = Object.entries(PIPELINE_PARTS).map(([name, what]) => [`\`${name}\``, what, share(core, name), share(wasm, name)]);
+  const measured = [...(core?.results ?? []), ...(wasm?.results ?? [])].some(({ name }) => name === PIPELINE);
+  if (!measured) return [];
+  return [
+    `\`${PIPELINE}\` is one call that writes, with arguments of 2 KB, through four parts. Each part is also measured alone, on the same call, so the shares need not add up to 100 %.`,
+    table(["part", "what it does", "share, native", "share, in Wasm"], rows),
+  ];
 }
 
 function besideHash({ core, wasm }: Results): string[] {

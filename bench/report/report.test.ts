@@ -177,6 +177,12 @@ describe("the page", () => {
     expect(markdown, "not measured").toMatch(/^\| `scope_lookup` \| Checks .* \| – \| – \|$/m);
   });
 
+  it("shows which share of a call each part has", async () => {
+    const { markdown } = await report(FIXTURE);
+    expect(markdown).toMatch(/^\| `pipeline_shield` \| inspects .* \| 25\.0 % \| – \|$/m);
+    expect(markdown, "not measured").toMatch(/^\| `pipeline_policy` \| evaluates .* \| – \| – \|$/m);
+  });
+
   it("compares calls with limits with calls without, case by case", async () => {
     const { markdown } = await report(FIXTURE);
     expect(markdown).toMatch(/^\| `eight_of_agent` \| Eight .* \| 0\.850 \(0\.800–0\.900\) \| 1\.20 \(1\.10–1\.30\) \| 2 \|$/m);

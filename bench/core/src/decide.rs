@@ -14,8 +14,8 @@ use gateward_core::gate::velocity::of_call;
 use gateward_core::gate::windows::{Counting, Windows};
 use gateward_core::gate::{AgentState, Facts, Step, decide, evaluate_policies};
 use gateward_core::limit::window::utc_only;
-use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::{AnnotatedDecision, PolicyRecord};
+use gateward_core::policy::{Evaluation, PolicyEngine};
 use gateward_core::provenance::ValueKey;
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::GENESIS;
@@ -91,7 +91,7 @@ impl Call {
 }
 
 /// A lane's first call, with everything that deciding it needs.
-struct Scenario {
+pub struct Scenario {
     engine: PolicyEngine,
     config: Config,
     records: CallRecords,
@@ -101,7 +101,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(call: &Call) -> Self {
+    pub fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
             config: Config::read(
@@ -144,6 +144,13 @@ impl Scenario {
             storage_full: false,
             written: Written::default(),
         }
+    }
+
+    /// What the policies say.
+    pub fn evaluate(&self) -> Evaluation {
+        let countings = self.countings();
+        let facts = self.facts(&countings);
+        evaluate_policies(&self.engine, black_box(&facts), black_box(&self.command)).unwrap()
     }
 
     fn decide(&self) -> Step {
@@ -236,12 +243,7 @@ fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
     [
         Operation::new(name, GATEWARD, move || {
             let scenario = Scenario::new(&of_gateward);
-            let run = move || {
-                let countings = scenario.countings();
-                let facts = scenario.facts(&countings);
-                let command = black_box(&scenario.command);
-                evaluate_policies(&scenario.engine, black_box(&facts), command).unwrap()
-            };
+            let run = move || scenario.evaluate();
             let evaluation = run();
             assert!(evaluation.allowed && evaluation.erring.is_empty(), "{name}");
             let asks = |policy: &&PolicyRecord| {

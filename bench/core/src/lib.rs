@@ -16,6 +16,7 @@ mod limits;
 mod metrics;
 mod operation;
 mod parts;
+mod pipeline;
 mod plain_cedar;
 mod policy;
 mod provenance;
@@ -43,6 +44,7 @@ pub fn operations() -> Vec<Operation> {
         metrics::operations,
         canonical::operations,
         provenance::operations,
+        pipeline::operations,
         worst_case::operations,
     ];
     parts.iter().flat_map(|operations| operations()).collect()

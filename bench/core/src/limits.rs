@@ -24,7 +24,7 @@ const COVERED: Covered = Covered { reads: false, writes: true };
 const MAX: &str = "999999999999999999";
 
 /// Fewer calls than the rate allows, which is 1,000 in a millisecond.
-const RUNS_PER_MS: u64 = 500;
+pub const RUNS_PER_MS: u64 = 500;
 
 pub fn operations() -> Vec<Operation> {
     vec![

@@ -46,7 +46,7 @@ fn inspected(name: &'static str, finds: bool, text: impl Fn() -> String + 'stati
     })
 }
 
-fn parsed(text: &str) -> Json {
+pub fn parsed(text: &str) -> Json {
     json::parse(text.as_bytes()).unwrap()
 }
 

@@ -103,7 +103,16 @@ fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
         (r"\u003cscript\u003ealert(1)\u003c/script\u003e", json!(["escapes"])),
         ("%u003cscript%u003ealert(1)", json!(["percent"])),
         ("%c0%bcscript%c0%bealert(1)", json!(["percent"])),
+        ("%e0%80%bcscript%e0%80%bealert(1)", json!(["percent"])),
+        (r"\x3cscript\x3ealert(1)", json!(["escapes"])),
+        (r"\074script\076alert(1)", json!(["escapes"])),
+        (r"\u{3c}script\u{3e}alert(1)", json!(["escapes"])),
         ("&#37;3Cscript&#37;3Ealert(1)", json!(["entities", "percent"])),
+        ("&#92;u003cscript&#92;u003ealert(1)", json!(["entities", "escapes"])),
+        (r"%5cu003cscript%5cu003ealert(1)", json!(["percent", "escapes"])),
+        (r"&lt;script%3Ealert\u00281)", json!(["percent", "entities", "escapes"])),
+        ("%25c0%25bcscript%25c0%25bealert(1)", json!(["percent"])),
+        ("%EF%BC%9Cscript%EF%BC%9Ealert(1)", json!(["percent", "letters"])),
         ("PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==", json!(["base64"])),
         ("3c7363726970743e616c6572742831293c2f7363726970743e", json!(["hexadecimal"])),
         (
@@ -111,9 +120,17 @@ fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
             json!(["base64", "compressed"]),
         ),
         ("eJyzKU4uyiwosUvMSS0q0TDUtNGHCgAAdfMI6A==", json!(["base64", "compressed"])),
+        (
+            "789cb3294e2eca2c28b14bcc492d2ad130d4b4d1870a000075f308e8",
+            json!(["hexadecimal", "compressed"]),
+        ),
         ("＜script＞alert(1)＜/script＞", json!(["letters"])),
         ("<ѕсriрt>alert(1)</ѕсriрt>", json!(["letters"])),
+        ("<𝐬𝐜𝐫𝐢𝐩𝐭>𝒶𝓁𝑒𝓇𝓉(1)</𝐬𝐜𝐫𝐢𝐩𝐭>", json!(["letters"])),
+        ("<ⓢⓒⓡⓘⓟⓣ>ⓐⓛⓔⓡⓣ(1)</ⓢⓒⓡⓘⓟⓣ>", json!(["letters"])),
         ("<scr\u{200b}ipt>ale\u{200d}rt(1)</script>", json!(["letters"])),
+        ("<scr\u{ad}ipt>ale\u{2060}rt(1)</script>", json!(["letters"])),
+        ("<scri\u{301}pt>ale\u{300}rt(1)</script>", json!(["letters"])),
         ("<ScRiPt\n>alert(1)</script>", json!([])),
         // One encoding within another.
         ("UEhOamNtbHdkRDVoYkdWeWRDZ3hLVHd2YzJOeWFYQjBQZz09", json!(["base64", "base64"])),
@@ -192,8 +209,15 @@ fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
     }
 }
 
+/// Cases of the random tests, unless `GATEWARD_FUZZ_CASES` says another number: `make fuzz` takes more.
+const CASES: u32 = 2_000;
+
+fn cases() -> u32 {
+    std::env::var("GATEWARD_FUZZ_CASES").map_or(CASES, |cases| cases.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// For any input, inspection ends, gives the same result each time, and names places that exist.
     #[test]
@@ -201,15 +225,32 @@ proptest! {
         text in r#"([a-z '"<>/\\%&;:.=(){}\[\]$`|#!@0-9-]|%[0-9a-f]{2}|&#x?[0-9a-f]{1,3};|\\u00[0-9a-f]{2}|\PC){0,80}"#,
     ) {
         let shield = shield_once();
-        let value = Json::String(text.clone());
-        let found = shield.inspect("", &KEY, ("", &value, &Json::Null), None);
-        prop_assert_eq!(&found, &shield.inspect("", &KEY, ("", &value, &Json::Null), None));
+        inspect_twice(shield, text.clone())?;
         for found in shield.matches("", &text) {
             if let Some(bytes) = found.bytes {
                 prop_assert!(text.get(bytes).is_some());
             }
         }
     }
+
+    /// The same for bytes of which a text is the base64 or the hexadecimal digits, also if they begin as compressed data.
+    #[test]
+    fn any_bytes_are_inspected(
+        begin in prop::sample::select(vec![&[][..], &[0x1f, 0x8b, 8], &[0x78, 0x9c], &[0x78, 0xda]]),
+        rest in prop::collection::vec(any::<u8>(), 0..120),
+        in_base64: bool,
+    ) {
+        let bytes = [begin, &rest].concat();
+        let text = if in_base64 { BASE64.encode(bytes) } else { hex::encode(bytes) };
+        inspect_twice(shield_once(), text)?;
+    }
+}
+
+fn inspect_twice(shield: &Shield, text: String) -> Result<(), TestCaseError> {
+    let value = Json::String(text);
+    let inspect = || shield.inspect("", &KEY, ("", &value, &Json::Null), None);
+    prop_assert_eq!(inspect(), inspect());
+    Ok(())
 }
 
 fn shield_once() -> &'static Shield {
@@ -257,6 +298,12 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
         ("", " onabc=\"", ""),
         ("", "//1-1.", ""),
         (&" ".repeat(BYTES / 2), ";id", ""),
+        // Each of these cost more than twenty times what ordinary text costs.
+        ("", ")/onabc=/", "<"),
+        ("1' ", "onload=alert&#x3c;", ""),
+        ("%25252541 ", ">&&or aж<%;cat ", ""),
+        ("%25252541 ", "://4", ""),
+        ("%25252541 ", "&&&&or`", ""),
     ] {
         let text = [begin, &repeated.repeat((BYTES - begin.len()) / repeated.len()), end].concat();
         let text = Json::String(text);
@@ -265,6 +312,12 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
             let found = shield.inspect("", &KEY, ("", &text, &Json::Null), roles);
             assert!(found.list.len() < 100, "{repeated:?}");
         }
+    }
+    // A text with more hosts than are judged is not read to its end.
+    for (hosts, truncated) in [(1_000, false), (1_100, true)] {
+        let text: String = (0..hosts).map(|at| format!("see https://{at}.example-1/ ")).collect();
+        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
+        assert_eq!(found.truncated, truncated, "{hosts}");
     }
     let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
     assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));

@@ -1,6 +1,9 @@
 //! Escapes: percent-encoding (RFC 3986), entities of HTML, and the escapes of strings in JSON and JavaScript.
 
-/// Names of HTML entities with which punctuation can be written (HTML Standard, 13.5).
+use std::ops::Range;
+use std::slice;
+
+/// Names of HTML entities with which punctuation can be written (HTML Standard, 13.5), sorted.
 const ENTITIES: [(&str, char); 28] = [
     ("amp", '&'),
     ("apos", '\''),
@@ -56,40 +59,131 @@ impl Escapes {
 /// leniently: an overlong form is the character that it stands for.
 #[must_use]
 pub fn decode(text: &str, kinds: Escapes) -> (String, Escapes) {
-    let mut found = Escapes::default();
-    let mut out: Vec<u8> = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'%' | b'&' | b'\\')) {
-        let (before, escape) = rest.split_at(at);
-        out.extend(before.as_bytes());
-        let decoded = match escape.as_bytes().first() {
-            Some(b'%') if kinds.percent => percent(escape).map(|it| (it, &mut found.percent)),
-            Some(b'&') if kinds.entity => entity(escape).map(|it| (it, &mut found.entity)),
-            Some(b'\\') if kinds.backslash => {
-                backslash(escape).map(|it| (it, &mut found.backslash))
-            }
-            _ => None,
-        };
-        let bytes = match decoded {
-            Some(((Unit::Byte(byte), bytes), kind)) => {
-                *kind = true;
-                out.push(byte);
-                bytes
-            }
-            Some(((Unit::Character(character), bytes), kind)) => {
-                *kind = true;
-                out.extend(character.encode_utf8(&mut [0; 4]).as_bytes());
-                bytes
-            }
-            None => {
-                out.extend(escape.as_bytes().first());
-                1
-            }
-        };
-        rest = escape.get(bytes..).unwrap_or_default();
+    let Round { text, found, .. } = Round::first(text, kinds);
+    (text, found)
+}
+
+/// Bytes of the longest escape, without its semicolon: `&#x`, and digits.
+const MAX_BYTES: usize = 3 + MAX_ENTITY_BYTES;
+
+/// A text whose escapes were decoded once, and may be decoded again.
+///
+/// INVARIANT (changed): an escape that was not decoded cannot be decoded later unless one of its characters changed. So
+/// later rounds read only what is near a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    pub text: String,
+    /// The kinds of escapes that were there.
+    pub found: Escapes,
+    /// Where an escape can begin that was not there before, in order.
+    changed: Vec<Range<usize>>,
+}
+
+impl Round {
+    #[must_use]
+    pub fn first(text: &str, kinds: Escapes) -> Self {
+        Self::within(text, kinds, slice::from_ref(&(0..text.len())))
     }
-    out.extend(rest.as_bytes());
-    (lenient(out), found)
+
+    /// The text with the escapes decoded that became readable in this round.
+    #[must_use]
+    pub fn next(&self, kinds: Escapes) -> Self {
+        Self::within(&self.text, kinds, &self.changed)
+    }
+
+    /// Decodes the escapes that begin in these ranges.
+    fn within(text: &str, kinds: Escapes, ranges: &[Range<usize>]) -> Self {
+        let mut found = Escapes::default();
+        let mut out = Out { text: String::with_capacity(text.len()), ..Out::default() };
+        let mut at = 0;
+        for range in ranges {
+            let mut begin = at.max(range.start);
+            while let Some(next) = text
+                .as_bytes()
+                .get(begin..range.end)
+                .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'%' | b'&' | b'\\')))
+            {
+                begin += next;
+                let escape = text.get(begin..).unwrap_or_default();
+                let decoded = match escape.as_bytes().first() {
+                    Some(b'%') if kinds.percent => {
+                        percent(escape).map(|it| (it, &mut found.percent))
+                    }
+                    Some(b'&') if kinds.entity => entity(escape).map(|it| (it, &mut found.entity)),
+                    Some(b'\\') if kinds.backslash => {
+                        backslash(escape).map(|it| (it, &mut found.backslash))
+                    }
+                    _ => None,
+                };
+                let Some(((unit, bytes), kind)) = decoded else {
+                    begin += 1;
+                    continue;
+                };
+                *kind = true;
+                out.plain(text.get(at..begin).unwrap_or_default());
+                out.unit(unit);
+                begin += bytes;
+                at = begin;
+            }
+        }
+        out.plain(text.get(at..).unwrap_or_default());
+        out.flush();
+        Self { text: out.text, found, changed: out.changed }
+    }
+}
+
+/// A decoded text while it is written.
+#[derive(Default)]
+struct Out {
+    text: String,
+    changed: Vec<Range<usize>>,
+    /// Decoded bytes that are not ASCII, one after the other. What is between them is UTF-8, so none of them belongs to a
+    /// character there.
+    bytes: Vec<u8>,
+}
+
+impl Out {
+    /// Adds a part in which nothing is decoded.
+    fn plain(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.flush();
+            self.text.push_str(text);
+        }
+    }
+
+    fn unit(&mut self, unit: Unit) {
+        match unit {
+            Unit::Byte(byte) if !byte.is_ascii() => self.bytes.push(byte),
+            Unit::Byte(byte) => self.character(char::from(byte)),
+            Unit::Character(character) => self.character(character),
+        }
+    }
+
+    fn character(&mut self, character: char) {
+        self.flush();
+        let begin = self.text.len();
+        self.text.push(character);
+        self.change(begin);
+    }
+
+    /// Ends a row of decoded bytes.
+    fn flush(&mut self) {
+        if !self.bytes.is_empty() {
+            let begin = self.text.len();
+            self.text.push_str(&lenient(std::mem::take(&mut self.bytes)));
+            self.change(begin);
+        }
+    }
+
+    /// Notes that the text is new from `begin` on.
+    fn change(&mut self, begin: usize) {
+        let end = self.text.len();
+        let start = begin.saturating_sub(MAX_BYTES);
+        match self.changed.last_mut() {
+            Some(last) if last.end >= start => last.end = end,
+            _ => self.changed.push(start..end),
+        }
+    }
 }
 
 /// What one escape stands for.
@@ -166,7 +260,12 @@ fn character(name: &str) -> Option<char> {
         };
         return char::from_u32(code.ok()?);
     }
-    ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, it)| *it)
+    let mut lower = [0; MAX_ENTITY_BYTES];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let at = ENTITIES.binary_search_by(|(known, _)| known.as_bytes().cmp(lower)).ok()?;
+    ENTITIES.get(at).map(|(_, character)| *character)
 }
 
 /// UTF-8, in which a character may have more bytes than it needs. Other bytes become U+FFFD.
@@ -208,6 +307,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn entities_are_sorted() {
+        assert!(ENTITIES.is_sorted());
+    }
+
+    #[test]
     fn each_escape_stands_for_its_character() {
         for (text, expected) in [
             ("%3Cscript%3e", "<script>"),
@@ -225,6 +329,57 @@ mod tests {
             ("%+1", "%+1"),
         ] {
             assert_eq!(decode(text, Escapes::ALL).0, expected, "{text}");
+        }
+    }
+
+    /// Rounds that read only what is near a change decode the same as rounds that read everything.
+    #[test]
+    fn what_one_round_leaves_the_next_one_decodes() {
+        let pieces = [
+            "%",
+            "25",
+            "3",
+            "c",
+            "&",
+            "#",
+            "x",
+            "60",
+            ";",
+            "amp",
+            "lt",
+            "\\",
+            "u",
+            "00",
+            "5c",
+            "{",
+            "}",
+            "074",
+            "%25",
+            "&amp;",
+            "&#37;",
+            "\\u0025",
+            "%c0",
+            "%ae",
+            "%e2%82%ac",
+            "%ff",
+            "é",
+            "€",
+            " ",
+            "z",
+        ];
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..12 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                text.push_str(pieces[(seed >> 33) as usize % pieces.len()]);
+            }
+            let mut round = Round::first(&text, Escapes::ALL);
+            for _ in 0..4 {
+                let (expected, found) = decode(&round.text, Escapes::ALL);
+                round = round.next(Escapes::ALL);
+                assert_eq!((&round.text, round.found), (&expected, found), "{text}");
+            }
         }
     }
 

@@ -1,9 +1,5 @@
 //! Letters that look like others, and characters that nobody sees.
 
-/// Pairs of a letter that looks like one of ASCII, and that letter.
-const LOOK_ALIKE: &str = "аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwкkмmтtвbнhАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSӏl\
-    οoαaνvρpιiκkτtυuχxηnΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXıiɡgɑaʟlǃ!\u{212a}kℯeℊgℓlℹi。.․.∕/⁄/˂<˃>‹<›>ʼ'’'‘'“\"”\"′';;：:−-‐-‑-";
-
 /// The ASCII character that looks like this one; itself if none does; `None` for an invisible character.
 #[must_use]
 pub fn plain(character: char) -> Option<char> {
@@ -13,16 +9,63 @@ pub fn plain(character: char) -> Option<char> {
     if is_invisible(character) {
         return None;
     }
-    Some(compatible(character).unwrap_or_else(|| {
-        let mut pairs = LOOK_ALIKE.chars();
-        loop {
-            match (pairs.next(), pairs.next()) {
-                (Some(from), Some(to)) if from == character => break to,
-                (Some(_), Some(_)) => {}
-                _ => break character,
-            }
-        }
-    }))
+    Some(compatible(character).unwrap_or_else(|| look_alike(character)))
+}
+
+/// The ASCII character that looks like this letter or sign; itself if none does.
+const fn look_alike(character: char) -> char {
+    match character {
+        'А' | 'Α' => 'A',
+        'В' | 'Β' => 'B',
+        'С' => 'C',
+        'Е' | 'Ε' => 'E',
+        'Н' | 'Η' => 'H',
+        'І' | 'Ι' => 'I',
+        'Ј' => 'J',
+        'К' | 'Κ' => 'K',
+        'М' | 'Μ' => 'M',
+        'Ν' => 'N',
+        'О' | 'Ο' => 'O',
+        'Р' | 'Ρ' => 'P',
+        'Ѕ' => 'S',
+        'Т' | 'Τ' => 'T',
+        'Х' | 'Χ' => 'X',
+        'У' | 'Υ' => 'Y',
+        'Ζ' => 'Z',
+        'а' | 'α' | 'ɑ' => 'a',
+        'в' => 'b',
+        'с' => 'c',
+        'ԁ' => 'd',
+        'е' | 'ℯ' => 'e',
+        'ɡ' | 'ℊ' => 'g',
+        'һ' | 'н' => 'h',
+        'і' | 'ι' | 'ı' | 'ℹ' => 'i',
+        'ј' => 'j',
+        'к' | 'κ' | '\u{212a}' => 'k',
+        'ӏ' | 'ʟ' | 'ℓ' => 'l',
+        'м' => 'm',
+        'η' => 'n',
+        'о' | 'ο' => 'o',
+        'р' | 'ρ' => 'p',
+        'ԛ' => 'q',
+        'ѕ' => 's',
+        'т' | 'τ' => 't',
+        'υ' => 'u',
+        'ν' => 'v',
+        'ԝ' => 'w',
+        'х' | 'χ' => 'x',
+        'у' => 'y',
+        'ǃ' => '!',
+        '“' | '”' => '"',
+        'ʼ' | '’' | '‘' | '′' => '\'',
+        '\u{2212}' | '\u{2010}' | '\u{2011}' => '-',
+        '\u{3002}' | '\u{2024}' => '.',
+        '\u{2215}' | '\u{2044}' => '/',
+        '\u{37e}' => ';',
+        '˂' | '‹' => '<',
+        '˃' | '›' => '>',
+        _ => character,
+    }
 }
 
 /// Whether a character has no glyph of its own.
@@ -122,18 +165,21 @@ pub fn folded(text: &str) -> String {
 struct Word {
     ascii: bool,
     other: bool,
+    /// Its letters, while they are replaced.
+    letters: String,
 }
 
 impl Word {
     /// Ends the word that begins at `word_at`.
     fn close(&mut self, out: &mut String, word_at: usize) {
         if self.ascii && self.other {
-            let word: String =
-                out.get(word_at..).unwrap_or_default().chars().filter_map(plain).collect();
+            self.letters.clear();
+            self.letters.push_str(out.get(word_at..).unwrap_or_default());
             out.truncate(word_at);
-            out.push_str(&word);
+            out.extend(self.letters.chars().filter_map(plain));
         }
-        *self = Self::default();
+        self.ascii = false;
+        self.other = false;
     }
 }
 

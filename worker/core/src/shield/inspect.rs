@@ -10,7 +10,7 @@ use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
 use super::scan::{self, Context, Scan};
 use crate::decode::binary::{self, Inflated};
-use crate::decode::escapes::{self, Escapes};
+use crate::decode::escapes::{Escapes, Round};
 use crate::decode::letters;
 use crate::json::Json;
 use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
@@ -305,13 +305,14 @@ impl Inspection<'_> {
     /// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
     fn canonical(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
         let kept = decodings.len();
-        let mut current: Option<String> = None;
+        let mut decoded: Option<Round> = None;
         for round in 0.. {
-            let before = current.as_deref().unwrap_or(text);
-            if !before.contains(['%', '&', '\\']) {
-                break;
-            }
-            let (decoded, found) = escapes::decode(before, Escapes::ALL);
+            let next = match &decoded {
+                Some(decoded) => decoded.next(Escapes::ALL),
+                None if !text.contains(['%', '&', '\\']) => break,
+                None => Round::first(text, Escapes::ALL),
+            };
+            let found = next.found;
             if !found.any() {
                 break;
             }
@@ -329,8 +330,9 @@ impl Inspection<'_> {
                     decodings.push(decoding);
                 }
             }
-            current = Some(decoded);
+            decoded = Some(next);
         }
+        let mut current = decoded.map(|round| round.text);
         let before = current.as_deref().unwrap_or(text);
         if !before.is_ascii() {
             let folded = letters::folded(before);
@@ -348,7 +350,8 @@ impl Inspection<'_> {
         let Self { scan, found, counts, rules, tenant, key, place, .. } = self;
         let is_decoded = !decodings.is_empty();
         let name = path.name().filter(|_| !is_key);
-        scan.text(text, Context { form, decoded: is_decoded, name }, &mut |number, bytes| {
+        let context = Context { form, decoded: is_decoded, name };
+        let whole = scan.text(text, context, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
@@ -386,6 +389,7 @@ impl Inspection<'_> {
             };
             found.insert((number, *place, at), hit);
         });
+        self.truncated |= !whole;
     }
 
     /// The findings, the gravest first.

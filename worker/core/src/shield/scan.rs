@@ -55,15 +55,16 @@ impl<'m> Scan<'m> {
         Self { matcher, last: vec![Default::default(); matcher.steps], base: 1, steps: 0 }
     }
 
-    /// Calls `found` with each rule that matches in a text, and the bytes that matched.
+    /// Calls `found` with each rule that matches in a text, and the bytes that matched. Returns whether the text was read to
+    /// its end.
     pub fn text(
         &mut self,
         text: &str,
         context: Context<'_>,
         found: &mut dyn FnMut(u16, Range<usize>),
-    ) {
+    ) -> bool {
         if text.len() < MIN_TEXT_BYTES {
-            return;
+            return true;
         }
         let Context { form, decoded, name } = context;
         let value = is_value(text);
@@ -89,9 +90,11 @@ impl<'m> Scan<'m> {
         } else {
             0
         };
-        if signs.has(Signs::URL) || value {
-            address::find(text, decoded, report);
-        }
+        let whole = if signs.has(Signs::URL) || value {
+            address::find(text, decoded, report)
+        } else {
+            true
+        };
         if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
         }
@@ -121,6 +124,7 @@ impl<'m> Scan<'m> {
                 personal::find_social_security(text, 0, report);
             }
         }
+        whole
     }
 
     fn literals(
@@ -134,6 +138,8 @@ impl<'m> Scan<'m> {
         let bytes = text.as_bytes();
         let mut signs = Signs::of(text);
         let is_ascii = text.is_ascii();
+        // One name can end with another one. What is assigned to them is the same.
+        let mut assigned_at = 0;
         // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
         let mut each = |set: &Literals, number: u16, end: usize, mixed: bool| {
             let Some((literal, uses)) = set.all.get(usize::from(number)) else { return };
@@ -172,12 +178,16 @@ impl<'m> Scan<'m> {
                             found(rule, range);
                         }
                     }
+                    Use::Assigned if assigned_at == end => {}
                     Use::Assigned | Use::WebToken | Use::Social => {
                         let report = &mut |detector: Detector, range: Range<usize>| {
                             matcher.report(detector, range, found);
                         };
                         match of {
-                            Use::Assigned => secret::find_assigned(text, end, report),
+                            Use::Assigned => {
+                                assigned_at = end;
+                                secret::find_assigned(text, end, report);
+                            }
                             Use::WebToken => secret::find_web_token(text, end, report),
                             _ => personal::find_social_security(text, end, report),
                         }

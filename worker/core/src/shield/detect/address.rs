@@ -4,6 +4,8 @@
 
 mod host;
 
+use std::collections::HashMap;
+
 use self::host::{MAX_HOST_BYTES, bare, host_of, judge};
 use super::{Found, begins_with, is_value};
 use crate::shield::rule::Detector;
@@ -53,8 +55,13 @@ const SYSTEM_FOLDERS: [&str; 13] = [
     "c:/boot",
 ];
 
-/// Reports the hosts in a text.
-pub fn find(text: &str, decoded: bool, found: Found<'_>) {
+/// Different hosts of one text that are judged, without plain names: more than a list of servers has. Each costs as much
+/// as some fifty bytes of text.
+const MAX_HOSTS: usize = 1_024;
+
+/// Reports the hosts in a text. Returns whether all of them were judged.
+pub fn find(text: &str, decoded: bool, found: Found<'_>) -> bool {
+    let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
     let whole = is_value(text);
     let trimmed = text.trim();
     // What such a client sends can have spaces in it.
@@ -98,7 +105,17 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         let rest = text.get(begin..).unwrap_or_default().trim_start_matches(['/', '\\']);
         let host = host_of(rest);
         at = text.len() - rest.len() + host.len();
-        let Some(finding) = judge(host, decoded) else { continue };
+        let finding = if is_plain(host) {
+            judge(host, decoded)
+        } else if let Some(finding) = judged.get(host) {
+            *finding
+        } else if judged.len() < MAX_HOSTS {
+            *judged.entry(host).or_insert_with(|| judge(host, decoded))
+        } else {
+            all = false;
+            continue;
+        };
+        let Some(finding) = finding else { continue };
         let finding = match finding {
             Detector::AddressInternal if !whole || !is_followed(before) => {
                 Detector::AddressMentioned
@@ -107,6 +124,14 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         };
         found(finding, begin - 2..at);
     }
+    all
+}
+
+/// Whether a host is a name without digits, as most are. It costs little.
+fn is_plain(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b'-');
+    last.bytes().all(|byte| byte.is_ascii_alphabetic()) && host.bytes().all(is_part)
 }
 
 /// Whether a URL reads a folder of the system. Readers take any number of slashes of either kind.

@@ -59,18 +59,23 @@ pub fn find(text: &str, found: Found<'_>) {
 
 /// Reports Markdown's images whose address carries data in its query.
 pub fn find_images(text: &str, found: Found<'_>) {
-    let mut at = 0;
+    let (mut at, mut label_end) = (0, 0);
     while let Some(next) = text.get(at..).and_then(|rest| rest.find("![")) {
         let begin = at + next;
         at = begin + 2;
-        let rest = text.get(at..).unwrap_or_default();
-        let label = rest.get(..rest.floor_char_boundary(MAX_LABEL_BYTES)).unwrap_or_default();
-        let Some(url_at) = label.find("](") else { continue };
-        let url = rest.get(url_at + 2..).unwrap_or_default();
+        // One search for the end is enough for all labels that begin before it.
+        if label_end < at {
+            let Some(end) = text.get(at..).and_then(|rest| rest.find("](")) else { return };
+            label_end = at + end;
+        }
+        if label_end + 2 > at + MAX_LABEL_BYTES {
+            continue;
+        }
+        let url = text.get(label_end + 2..).unwrap_or_default();
         let url = url.get(..url.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
         let end = url.find([')', '\n', ' ']).unwrap_or(url.len());
         let url = url.get(..end).unwrap_or_default();
-        at += url_at + 2 + end;
+        at = label_end + 2 + end;
         let Some((_, query)) = url.split_once('?') else { continue };
         if url.starts_with("http") && query.split('&').any(carries) {
             found(Detector::ImageWithData, begin..at);

@@ -73,6 +73,7 @@ pub fn find(text: &str, found: Found<'_>) {
     let document = is_document(text);
     let code = Code::default();
     let mut at = 0;
+    let mut word = 0;
     let mut breakout = false;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
         rest.iter().position(|byte| matches!(byte, b'<' | b'"' | b'\'' | b'`' | b')' | b'}'))
@@ -90,7 +91,12 @@ pub fn find(text: &str, found: Found<'_>) {
         if document {
             continue;
         }
-        match after_quote((bytes, &code), at) {
+        if word < at {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let separators = rest.iter().take_while(|byte| !is_word(**byte) && **byte != b'<');
+            word = at + separators.count();
+        }
+        match after_quote((bytes, &code), at, word) {
             Some(Leaves::Attribute(end)) => found(Detector::HtmlBreakout, begin..end),
             Some(Leaves::String(end)) => found(Detector::ScriptBreakout, begin..end),
             None => {
@@ -164,16 +170,9 @@ enum Leaves {
     String(usize),
 }
 
-/// What follows a value that ends here.
-fn after_quote((bytes, code): (&[u8], &Code), at: usize) -> Option<Leaves> {
-    let rest = bytes.get(at..)?;
-    let separators = rest
-        .iter()
-        .take(MAX_NAME_BYTES)
-        .take_while(|byte| !is_word(**byte) && **byte != b'<')
-        .count();
-    let between = rest.get(..separators)?;
-    let word = at + separators;
+/// What follows a value that ends here. `word`: where the next word or tag begins.
+fn after_quote((bytes, code): (&[u8], &Code), at: usize, word: usize) -> Option<Leaves> {
+    let between = bytes.get(at..word).filter(|between| between.len() <= MAX_NAME_BYTES)?;
     let (name, end) = name(bytes, word);
     let next = bytes.get(end..)?.iter().find(|byte| !byte.is_ascii_whitespace());
     if between.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b'/') && !between.is_empty()

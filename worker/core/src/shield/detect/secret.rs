@@ -65,11 +65,13 @@ pub fn is_random(token: &[u8]) -> bool {
         last = Some(*byte);
     }
     let length = token.len() as f32;
-    let bits: f32 = counts
+    // Each count is taken once, at the first of its characters.
+    let bits: f32 = token
         .iter()
-        .filter(|count| **count > 0)
+        .filter_map(|byte| counts.get_mut(usize::from(*byte)).map(std::mem::take))
+        .filter(|count| *count > 0)
         .map(|count| {
-            let share = f32::from(*count) / length;
+            let share = f32::from(count) / length;
             -share * share.log2()
         })
         .sum();
@@ -183,10 +185,19 @@ fn is_placeholder(password: &str) -> bool {
     let letters = lower.trim_matches(|c: char| !c.is_ascii_alphabetic());
     password.len() < 3
         || password.contains(['$', '{', '<', '[', '%', '*'])
-        || PLACEHOLDERS
-            .iter()
-            .any(|known| letters == *known || (lower.contains(known) && known.len() > 4))
+        || PLACEHOLDERS.contains(&letters)
+        || (0..lower.len()).any(|at| begins_with_placeholder(lower.as_bytes(), at))
         || password.bytes().all(|byte| Some(byte) == password.bytes().next())
+}
+
+/// Whether a placeholder begins at an offset. A short one may be part of a password.
+fn begins_with_placeholder(lower: &[u8], at: usize) -> bool {
+    let rest = lower.get(at..).unwrap_or_default();
+    let begins = |known: &str| {
+        let known = known.as_bytes();
+        known.len() > 4 && known.first() == rest.first() && rest.starts_with(known)
+    };
+    PLACEHOLDERS.iter().any(|known| begins(known))
 }
 
 /// Reports the value of a field with a name such as `api_key`.

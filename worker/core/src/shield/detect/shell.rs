@@ -6,7 +6,7 @@
 mod command;
 mod names;
 
-use self::command::{command, opening};
+use self::command::{Behind, MAX_SKIPPED_BYTES, command, opening};
 use self::names::{is_command, is_tool};
 use super::{Form, Found, before, is_word};
 use crate::shield::rule::Detector;
@@ -30,12 +30,12 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     }
     // A disguised command is reported even without a separator before it.
     if form != Form::Document
-        && let Some(command) = command(bytes, 0, b'\n', false)
+        && let Some(command) = command(bytes, 0, b'\n', false, &mut Behind::default())
         && command.disguised
     {
         found(Detector::ShellCommand, 0..command.end);
     }
-    let mut prior = Prior::default();
+    let (mut prior, mut behind) = (Prior::default(), Behind::default());
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
         rest.iter().position(|byte| {
@@ -68,6 +68,9 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             b'\n' | b'\r' if begin + 1 == bytes.len() => continue,
             _ => {}
         }
+        if behind.skipped(bytes, at) > MAX_SKIPPED_BYTES {
+            continue;
+        }
         prior.read(bytes, begin);
         // Markdown writes code between backticks, and scripts have many lines.
         let words = if line { prior.words } else { 0 };
@@ -76,7 +79,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             && words <= 1
             && matches!(separator, b';' | b'|' | b'&' | b'\n' | b'\r')
             && may_be_unknown(bytes, begin, at, !prior.has_value);
-        let Some(command) = command(bytes, at, separator, unknown) else { continue };
+        let Some(command) = command(bytes, at, separator, unknown, &mut behind) else { continue };
         let is_attack = form != Form::Document && command.disguised
             || line
                 && match separator {
@@ -97,7 +100,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
 /// or an option or a path follows the name. An entity of HTML begins and ends with a separator too.
 fn may_be_unknown(bytes: &[u8], begin: usize, at: usize, is_first: bool) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
-    let name = rest.get(opening(rest)..).unwrap_or_default();
+    let name = rest.get(opening(rest, 0)..).unwrap_or_default();
     let length = name
         .iter()
         .take_while(|byte| is_word(**byte) || matches!(byte, b'.' | b'/' | b'-'))

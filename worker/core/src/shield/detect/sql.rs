@@ -112,25 +112,64 @@ const PATTERNS: &[(Detector, &str)] = &[
 const MAX_OPTIONAL: usize = 3;
 
 /// The patterns as masks.
+///
+/// INVARIANT (whole): all elements of a pattern are in one word of bits, so a word needs nothing of another one. Patterns
+/// that begin alike are near each other, so few words have active elements.
 #[derive(Debug)]
 pub struct Patterns {
     /// For each kind the elements that accept it.
     accepts: [Bits; KINDS],
-    firsts: Bits,
-    optional: Bits,
-    repeated: Bits,
-    lasts: Bits,
-    /// For each kind the elements that it reaches if no pattern has begun; `None`: none.
-    begins: [Option<Bits>; KINDS],
-    /// For each word of bits what its first elements carry over into the next word, if they may be left out.
-    carried: Bits,
+    /// For each kind the elements that it reaches if no pattern has begun.
+    begins: [Bits; KINDS],
+    words: [Masks; WORDS_OF_BITS],
+    /// The words from here on have only patterns that begin with the text.
+    anchored: usize,
     /// For each last element its position, what the pattern finds, and whether the pattern begins with an opening quote.
     finds: Vec<(usize, Detector, bool)>,
 }
 
+/// The elements of one word of bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Masks {
+    /// Those with which patterns begin.
+    firsts: u64,
+    lasts: u64,
+    /// Those that may be left out.
+    optional: u64,
+    repeated: u64,
+    /// Those that a pattern can begin with, if what comes before is left out.
+    begin: u64,
+    /// Those that can follow an element, by the number of elements between that are left out.
+    follow: [u64; MAX_OPTIONAL + 1],
+}
+
+impl Masks {
+    /// Fills the masks that follow from the others.
+    fn link(&mut self) {
+        self.begin = self.firsts;
+        let mut follow = !self.firsts;
+        for entry in &mut self.follow {
+            *entry = follow;
+            follow = (follow & self.optional) << 1 & !self.firsts;
+        }
+        for _ in 0..MAX_OPTIONAL {
+            self.begin |= (self.begin & self.optional) << 1 & !self.firsts;
+        }
+    }
+
+    /// The elements that the next token may be, from those that are active.
+    #[inline]
+    fn reached(&self, active: u64) -> u64 {
+        let [one, two, three, four] = self.follow;
+        let near = active << 1 & one | active << 2 & two | active & self.repeated | self.begin;
+        // Few patterns have so many elements that may be left out.
+        if three == 0 { near } else { near | active << 3 & three | active << 4 & four }
+    }
+}
+
 /// A bit for each element of the patterns.
 type Bits = [u64; WORDS_OF_BITS];
-const WORDS_OF_BITS: usize = 7;
+const WORDS_OF_BITS: usize = 8;
 
 impl Default for Patterns {
     fn default() -> Self {
@@ -139,75 +178,65 @@ impl Default for Patterns {
 }
 
 impl Patterns {
-    /// # Panics
-    ///
-    /// Never: a test builds them.
     #[must_use]
     pub fn new() -> Self {
         let mut patterns = Self {
             accepts: [[0; WORDS_OF_BITS]; KINDS],
-            firsts: [0; WORDS_OF_BITS],
-            optional: [0; WORDS_OF_BITS],
-            repeated: [0; WORDS_OF_BITS],
-            lasts: [0; WORDS_OF_BITS],
-            begins: [None; KINDS],
-            carried: [0; WORDS_OF_BITS],
+            begins: [[0; WORDS_OF_BITS]; KINDS],
+            words: [Masks::default(); WORDS_OF_BITS],
+            anchored: WORDS_OF_BITS,
             finds: Vec::new(),
         };
-        let mut at = 0;
-        for (detector, pattern) in PATTERNS {
-            set(&mut patterns.firsts, at);
-            for element in pattern.split_ascii_whitespace() {
-                let (letters, times) = match element.as_bytes() {
-                    [letters @ .., b'*'] if !letters.is_empty() => (letters, Some(true)),
-                    [letters @ .., b'?'] if !letters.is_empty() => (letters, Some(false)),
-                    letters => (letters, None),
-                };
-                for letter in letters {
-                    let call = (*letter == b'w').then_some(Kind::Call);
-                    for kind in [kind_of(*letter)].into_iter().chain(call) {
-                        let accepts = patterns.accepts.get_mut(kind as usize);
-                        accepts.into_iter().for_each(|bits| set(bits, at));
-                    }
-                }
-                if let Some(again) = times {
-                    set(&mut patterns.optional, at);
-                    if again {
-                        set(&mut patterns.repeated, at);
-                    }
-                }
-                at += 1;
+        let mut sorted: Vec<_> = PATTERNS.iter().collect();
+        // Most patterns that begin with the text have ended after a few tokens.
+        sorted.sort_by_key(|(_, pattern)| (pattern.starts_with('^'), !pattern.starts_with("' ")));
+        let mut at = 0_usize;
+        for (detector, pattern) in sorted {
+            let elements = pattern.split_ascii_whitespace().count();
+            if at % 64 + elements > 64 {
+                at = at.next_multiple_of(64);
             }
-            set(&mut patterns.lasts, at - 1);
+            patterns.add(pattern, at);
+            at += elements;
+            if !pattern.starts_with('^') {
+                patterns.anchored = at.div_ceil(64);
+            }
             patterns.finds.push((at - 1, *detector, pattern.starts_with("' ")));
         }
-        let mut before = 0;
-        for at in 0..WORDS_OF_BITS {
-            let (_, carried) = reached(0, 0, before, &patterns, at);
-            before = carried;
-            if let Some(entry) = patterns.carried.get_mut(at) {
-                *entry = carried;
-            }
-        }
-        for kind in 0..KINDS {
-            let begins = step([0; WORDS_OF_BITS], &patterns, kind);
-            if let Some(entry) = patterns.begins.get_mut(kind) {
-                *entry = Some(begins).filter(|bits| *bits != [0; WORDS_OF_BITS]);
-            }
+        patterns.words.iter_mut().for_each(Masks::link);
+        for (begins, accepts) in patterns.begins.iter_mut().zip(&patterns.accepts) {
+            let words = begins.iter_mut().zip(accepts).zip(&patterns.words);
+            words.for_each(|((begins, accepts), masks)| *begins = masks.begin & accepts);
         }
         patterns
     }
 
-    /// The elements in use.
-    #[must_use]
-    pub fn bits(&self) -> usize {
-        self.finds.last().map_or(0, |(at, ..)| at + 1)
-    }
-}
-
-fn set(bits: &mut Bits, at: usize) {
-    if let Some(word) = bits.get_mut(at / 64) {
-        *word |= 1 << (at % 64);
+    /// Sets the bits of a pattern whose first element is at `first`.
+    fn add(&mut self, pattern: &str, first: usize) {
+        // A test checks that there is room.
+        let Some(masks) = self.words.get_mut(first / 64) else { return };
+        let (mut bit, mut last) = (1 << (first % 64), 0);
+        masks.firsts |= bit;
+        for element in pattern.split_ascii_whitespace() {
+            let (letters, times) = match element.as_bytes() {
+                [letters @ .., b'*'] if !letters.is_empty() => (letters, Some(true)),
+                [letters @ .., b'?'] if !letters.is_empty() => (letters, Some(false)),
+                letters => (letters, None),
+            };
+            for letter in letters {
+                let call = (*letter == b'w').then_some(Kind::Call);
+                for kind in [kind_of(*letter)].into_iter().chain(call) {
+                    let accepts = self.accepts.get_mut(kind as usize);
+                    let word = accepts.and_then(|bits| bits.get_mut(first / 64));
+                    word.into_iter().for_each(|word| *word |= bit);
+                }
+            }
+            masks.optional |= if times.is_some() { bit } else { 0 };
+            masks.repeated |= if times == Some(true) { bit } else { 0 };
+            last = bit;
+            bit <<= 1;
+        }
+        masks.lasts |= last;
     }
 }
 
@@ -256,14 +285,18 @@ const fn kind_of(letter: u8) -> Kind {
 /// Reports what the patterns find in a text.
 pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
     let is_statement = begins_statement(text);
-    let mut matcher =
-        Matcher { patterns, active: [0; WORDS_OF_BITS], begun: false, ends: [0; WORDS_OF_BITS] };
+    let mut matcher = Matcher {
+        patterns,
+        active: [0; WORDS_OF_BITS],
+        words: WORDS_OF_BITS,
+        ends: [0; WORDS_OF_BITS],
+        any: 0,
+    };
     matcher.step(Kind::Start);
     let mut tokens = Tokens::new(text);
     let mut end = 0;
     while let Some(kind) = tokens.next() {
-        matcher.step(kind);
-        if matcher.ends != [0; WORDS_OF_BITS] {
+        if matcher.step(kind) {
             end = tokens.at;
         }
     }
@@ -334,72 +367,40 @@ fn begins_statement(text: &str) -> bool {
 struct Matcher<'p> {
     patterns: &'p Patterns,
     active: Bits,
-    /// Whether an element is active.
-    begun: bool,
+    /// The words of bits in which a pattern can be active.
+    words: usize,
     /// Last elements that were reached.
     ends: Bits,
+    /// All words of `ends` together.
+    any: u64,
 }
 
 impl Matcher<'_> {
+    /// Takes a token. Returns whether a last element was reached, now or before.
     #[inline]
-    fn step(&mut self, kind: Kind) {
-        if !self.begun {
-            // Most words of a text begin no pattern.
-            let Some(Some(begins)) = self.patterns.begins.get(kind as usize) else { return };
-            self.active = *begins;
-        } else {
-            self.active = step(self.active, self.patterns, kind as usize);
-        }
-        self.begun = self.active != [0; WORDS_OF_BITS];
-        for (ends, (active, lasts)) in
-            self.ends.iter_mut().zip(self.active.iter().zip(&self.patterns.lasts))
+    fn step(&mut self, kind: Kind) -> bool {
+        let Self { patterns, active, words, ends, any } = self;
+        let (Some(accepts), Some(begins)) =
+            (patterns.accepts.get(kind as usize), patterns.begins.get(kind as usize))
+        else {
+            return false;
+        };
+        let mut last = 0;
+        let elements = active.iter_mut().zip(ends).zip(&patterns.words).take(*words);
+        for (((active, ends), masks), (accepts, begins)) in elements.zip(accepts.iter().zip(begins))
         {
-            *ends |= active & lasts;
+            // In most words no pattern has begun.
+            *active = if *active == 0 { *begins } else { masks.reached(*active) & accepts };
+            *ends |= *active & masks.lasts;
+            *any |= *ends;
+            last = *active;
         }
-    }
-}
-
-/// The elements that are reached by a token of this kind from those that were.
-fn step(active: Bits, patterns: &Patterns, kind: usize) -> Bits {
-    let Some(accepts) = patterns.accepts.get(kind) else { return active };
-    let begins = patterns.begins.get(kind).copied().flatten();
-    let mut next = active;
-    let mut carry = 0;
-    let (mut carried, mut usual) = (0, 0);
-    for (at, word) in next.iter_mut().enumerate() {
-        let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
-        let was = *word;
-        // Most words have no active element. Then only patterns begin in them.
-        if was == 0
-            && carry == 0
-            && carried == usual
-            && let Some(begins) = &begins
-        {
-            *word = of(begins);
-            usual = of(&patterns.carried);
-            carried = usual;
-            continue;
+        // Patterns that begin with the text do not begin again.
+        if last == 0 && *words > patterns.anchored {
+            *words -= 1;
         }
-        let (reached, out) = reached(was, carry, carried, patterns, at);
-        *word = (reached | was & of(&patterns.repeated)) & of(accepts);
-        carry = was >> 63;
-        carried = out;
-        usual = of(&patterns.carried);
+        *any != 0
     }
-    next
-}
-
-/// The elements of a word of bits that the next token may be, from those that are active, and whether the first one of
-/// the next word is too. An element that may be left out reaches the next one.
-#[inline]
-fn reached(was: u64, carry: u64, carried: u64, patterns: &Patterns, at: usize) -> (u64, u64) {
-    let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
-    let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
-    let mut reached = ((was << 1 | carry) & !firsts) | firsts | carried & !firsts;
-    for _ in 0..MAX_OPTIONAL {
-        reached |= ((reached & optional) << 1) & !firsts;
-    }
-    (reached, (reached & optional) >> 63)
 }
 
 #[cfg(test)]
@@ -414,7 +415,12 @@ mod tests {
 
     #[test]
     fn the_patterns_fit() {
-        assert!(Patterns::new().bits() <= WORDS_OF_BITS * 64);
+        let patterns = Patterns::new();
+        let count = |of: fn(&Masks) -> u64| {
+            patterns.words.iter().map(|masks| of(masks).count_ones() as usize).sum::<usize>()
+        };
+        let counts = (count(|masks| masks.firsts), count(|masks| masks.lasts));
+        assert_eq!(counts, (PATTERNS.len(), PATTERNS.len()));
     }
 
     #[test]

@@ -99,12 +99,18 @@ pub fn bare(value: &str) -> Option<Detector> {
     let name = name_of(host);
     let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
     let address = name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok();
-    let wildcard = WILDCARD_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
     (address
-        || wildcard
+        || is_wildcard(name)
         || host.starts_with("[")
         || (known.into_iter().any(|it| it.eq_ignore_ascii_case(name)) && value != "metadata"))
         .then(|| judge(host, false))?
+}
+
+/// Whether a name ends with one of the suffixes. Most differ in the last letter.
+fn is_wildcard(name: &str) -> bool {
+    let last = name.bytes().next_back();
+    let ends = |suffix: &&str| suffix.bytes().next_back() == last && name.ends_with(*suffix);
+    WILDCARD_SUFFIXES.iter().any(ends)
 }
 
 /// A host without its port.
@@ -190,6 +196,14 @@ fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
         [a, b, c, d] => Some(std::net::Ipv4Addr::new(*a as u8, *b as u8, *c as u8, *d as u8)),
         _ => None,
     }
+    all
+}
+
+/// Whether a host is a name without digits, as most are. It costs little.
+fn is_plain(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b'-');
+    last.bytes().all(|byte| byte.is_ascii_alphabetic()) && host.bytes().all(is_part)
 }
 
 /// What kind of host an authority names.
@@ -227,9 +241,7 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     if METADATA_NAMES.contains(&lower.as_str()) {
         return Some(Detector::AddressMetadata);
     }
-    if LOCAL_NAMES.contains(&lower.as_str())
-        || WILDCARD_SUFFIXES.iter().any(|suffix| lower.ends_with(suffix))
-    {
+    if LOCAL_NAMES.contains(&lower.as_str()) || is_wildcard(&lower) {
         return Some(Detector::AddressDisguised);
     }
     if host.contains(is_lookalike) || (!decoded && has_escape(host)) {

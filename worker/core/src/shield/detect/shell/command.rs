@@ -11,7 +11,7 @@ const MAX_SPELLED_BYTES: usize = 2 * MAX_COMMAND_BYTES;
 const MAX_PIECES: usize = 16;
 
 /// Bytes of spaces, brackets and words of the shell before a command.
-const MAX_SKIPPED_BYTES: usize = 24;
+pub const MAX_SKIPPED_BYTES: usize = 24;
 
 /// A command that was read.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,17 @@ const OPENING: [&[u8]; 9] =
 
 /// The command at an offset. The text after it must be like the text after commands, because the names of many
 /// commands are also ordinary words. `unknown`: the command need not be a known one.
-pub fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Command> {
-    let begin = at + opening(bytes.get(at..)?);
+pub fn command(
+    bytes: &[u8],
+    at: usize,
+    separator: u8,
+    unknown: bool,
+    behind: &mut Behind,
+) -> Option<Command> {
+    let begin = at + opening(bytes.get(at..)?, behind.skipped(bytes, at));
+    if !may_begin(*bytes.get(begin)?) || behind.unnamed == Some(begin) && !unknown {
+        return None;
+    }
     let brace = before(bytes, begin) == Some(b'{') && begin > at;
     // The shell drops quotes, backslashes and empty variables inside of a word.
     let mut word = [0_u8; MAX_COMMAND_BYTES];
@@ -80,6 +89,7 @@ pub fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<
     let named = length > 1 && word.iter().any(u8::is_ascii_alphabetic);
     let may_be = known || unknown && named;
     if !may_be {
+        behind.unnamed = Some(begin);
         return None;
     }
     let after = bytes.get(end..).unwrap_or_default();
@@ -127,6 +137,26 @@ pub fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<
     })
 }
 
+/// Whether a command can begin with this byte: one of its letters, what the shell drops, or a variable.
+const fn may_begin(byte: u8) -> bool {
+    is_word(byte)
+        || matches!(
+            byte,
+            b'.' | b'/'
+                | b'-'
+                | b'?'
+                | b'*'
+                | b'['
+                | b']'
+                | b'\''
+                | b'"'
+                | b'\\'
+                | b'^'
+                | b'$'
+                | b'%'
+        )
+}
+
 /// Whether a file is read without a space before it: `</etc/passwd`. A closing tag of HTML is not a file.
 fn redirects(after: &[u8]) -> bool {
     let Some(path) = after.strip_prefix(b"</") else { return false };
@@ -154,18 +184,47 @@ fn variable(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The bytes before a command that do not belong to it: spaces, brackets, and words of the shell.
-pub fn opening(rest: &[u8]) -> usize {
-    let mut at = 0;
+/// What is behind the last separators. Many in a row have the same command behind them.
+#[derive(Default)]
+pub struct Behind {
+    /// Where the spaces and brackets end that are read one by one.
+    run_end: usize,
+    /// Where no known command begins.
+    unnamed: Option<usize>,
+}
+
+impl Behind {
+    /// The spaces and brackets at an offset. With more than are skipped before a command, there is none.
+    pub fn skipped(&mut self, bytes: &[u8], at: usize) -> usize {
+        if self.run_end <= at {
+            let rest = bytes.get(at..).unwrap_or_default();
+            self.run_end = at + rest.iter().take_while(|byte| is_skipped(**byte)).count();
+        }
+        self.run_end - at
+    }
+}
+
+/// Whether a byte before a command does not belong to it.
+const fn is_skipped(byte: u8) -> bool {
+    matches!(byte, b'{' | b'(' | b'|' | b'&' | b'!' | b'`' | b'@') || byte.is_ascii_whitespace()
+}
+
+/// The bytes before a command that do not belong to it: spaces, brackets, and words of the shell. `skipped`: how many of
+/// them are known.
+pub fn opening(rest: &[u8], skipped: usize) -> usize {
+    let mut at = skipped.min(MAX_SKIPPED_BYTES);
     while at < MAX_SKIPPED_BYTES {
-        let left = rest.get(at..).unwrap_or_default();
-        match left.first() {
-            Some(b'{' | b'(' | b'|' | b'&' | b'!' | b'`' | b'@') => at += 1,
-            Some(byte) if byte.is_ascii_whitespace() => at += 1,
-            _ => match OPENING.iter().find(|word| left.starts_with(word)) {
-                Some(word) => at += word.len(),
-                None => break,
-            },
+        match rest.get(at) {
+            Some(byte) if is_skipped(*byte) => at += 1,
+            // The first letters of the words.
+            Some(b's' | b'e' | b't' | b'd' | b'i' | b'n') => {
+                let left = rest.get(at..).unwrap_or_default();
+                match OPENING.iter().find(|word| left.starts_with(word)) {
+                    Some(word) => at += word.len(),
+                    None => break,
+                }
+            }
+            _ => break,
         }
     }
     at
