@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Exports, linesOf, LOG_SECRETS, logSigner } from "../support/exports.ts";
 import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
 import { LogClient } from "../support/log-client.ts";
+import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 import { Note, parseTreeHead, verifyConsistency } from "../support/tlog.ts";
 
 const HEAD_LANE = 65535;
@@ -15,6 +16,12 @@ const TELL_HEAD_MS = 40_000;
 const CALLS = 20;
 /** How many of the receipts after the backup a lane of the second tenant no longer has. */
 const LOST = 5;
+/** More than the 25,000 rows that a lane writes again in one run of its alarm. */
+const MANY = 26_000;
+const AT_ONCE = 50;
+/** Hashes of a full tile. */
+const TILE = 256;
+const MANY_LIMIT_MS = 120_000;
 
 const state = mkdtempSync(join(tmpdir(), "gateward-restore-"));
 const database = join(state, "d1");
@@ -68,6 +75,23 @@ async function headHasLanes(tenant: Tenant, lanes: number[]): Promise<void> {
 }
 
 const linesAbout = (of: Tenant, event: string) => gateward.lines().filter((line) => line.event === event && line.tenant === of.name);
+
+const receiptsOf = async (tenant: Tenant) => (await tenant.records<{ body: string }>("receipts")).map(({ body }) => body);
+
+async function checkpointOf({ name }: Tenant): Promise<Record<string, unknown>> {
+  const [row] = await gateward.rows<Record<string, unknown>>("SELECT * FROM log_checkpoints WHERE tenant = ?1 AND lane = 0", name);
+  if (row === undefined) throw new Error(`lane 0 of ${name} has no checkpoint`);
+  return row;
+}
+
+/** Makes D1's lane 0 of a tenant what it was when it had this many receipts and this checkpoint. */
+async function restore({ name }: Tenant, count: number, checkpoint: Record<string, unknown>): Promise<void> {
+  for (const table of ["receipts", "decisions"]) await gateward.execute(`DELETE FROM ${table} WHERE tenant = ?1 AND lane = 0 AND seq > ?2`, name, count);
+  if (count >= TILE) throw new Error("a restored tile would have to stay");
+  await gateward.execute("DELETE FROM log_tiles WHERE tenant = ?1 AND lane = 0", name);
+  const columns = Object.keys(checkpoint);
+  await gateward.execute(`REPLACE INTO log_checkpoints (${columns.join(", ")}) VALUES (${columns.map((_, at) => `?${at + 1}`).join(", ")})`, ...Object.values(checkpoint));
+}
 
 test("after a restore, lanes write again what they have, the log goes on, and what is lost is told by its numbers", async () => {
   let [whole, lossy] = [await gateward.tenant({ lanes: 2 }), await gateward.tenant()];
@@ -172,4 +196,39 @@ test("lanes write again what they have without keys for logs too", async () => {
   } finally {
     await unsigned.close();
   }
+});
+
+test("a lane without calls notices that D1 was restored before it deletes anything, and writes again what it has", async () => {
+  const tenant = await gateward.tenant();
+  const coder = await tenant.agent();
+  const root = await tenant.apiWith([...ADMINISTRATOR_SCOPES, TENANTS_SCOPE]);
+  await play(tenant, [coder], CALLS);
+  const [all, checkpoint] = [await receiptsOf(tenant), await checkpointOf(tenant)];
+  await play(tenant, [coder], CALLS);
+  const more = (await receiptsOf(tenant)).slice(CALLS);
+  await restore(tenant, CALLS, checkpoint);
+  // Pruning is due once a day, and at once when the retention changes.
+  await root.change("PATCH", `/v1/tenants/${tenant.name}`, { retention_days: 30 });
+  await eventually("the lane writes what D1 lacks", async () => (await sizeOf(tenant, 0)) === 2 * CALLS);
+  expect(await receiptsOf(tenant)).toEqual([...all, ...more]);
+  expect(linesAbout(tenant, "log_restored").map(({ detail }) => detail)).toEqual([`receipts ${CALLS + 1} to ${2 * CALLS}`]);
+});
+
+test("a lane writes again more rows than it compares at once", async () => {
+  const tenant = await gateward.tenant();
+  const coder = await tenant.agent();
+  await play(tenant, [coder], CALLS);
+  const checkpoint = await checkpointOf(tenant);
+  for (let left = MANY; left > 0; left -= AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, () => gateward.decide(coder.token, readCall())));
+  const all = CALLS + MANY;
+  await eventually("everything is published", async () => (await sizeOf(tenant, 0)) === all, MANY_LIMIT_MS);
+  await restore(tenant, CALLS, checkpoint);
+  await gateward.decide(coder.token, readCall());
+  await eventually("the lane writes what D1 lacks", async () => (await sizeOf(tenant, 0)) === all + 1, MANY_LIMIT_MS);
+  expect(await gateward.rows("SELECT count(*) AS receipts FROM receipts WHERE tenant = ?1 AND lane = 0", tenant.name)).toEqual([{ receipts: all + 1 }]);
+  expect(await gateward.rows("SELECT count(*) AS decisions FROM decisions WHERE tenant = ?1 AND lane = 0", tenant.name)).toEqual([{ decisions: all + 1 }]);
+  expect(await gateward.rows("SELECT count(*) AS tiles FROM log_tiles WHERE tenant = ?1 AND lane = 0 AND level = 0", tenant.name)).toEqual([{ tiles: Math.floor((all + 1) / TILE) }]);
+  expect(linesAbout(tenant, "receipts_lost")).toEqual([]);
+  // Each is as it was: the chain ends where the lane's does, and makes the root that the lane signed.
+  expect(await exports.gateward(gateward.url, tenant.admin, "receipts", "verify")).toMatchObject({ code: 0 });
 });

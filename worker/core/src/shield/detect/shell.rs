@@ -93,6 +93,10 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             if is_attack { Detector::ShellCommand } else { Detector::ShellMentioned },
             begin..command.end,
         );
+        // Commands in a document are only mentioned, and one mention is enough.
+        if form == Form::Document {
+            return;
+        }
     }
 }
 
