@@ -60,7 +60,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 /// Checks the limits, and uses them if `commits`. It panics if a limit stops the call.
-fn call(ledgers: &mut [Ledger<'_>], input: &Json, now_ms: u64, commits: bool) {
+pub fn call(ledgers: &mut [Ledger<'_>], input: &Json, now_ms: u64, commits: bool) {
     // Concurrency counts only calls that are forwarded.
     let forwarded = true;
     let usage = Usage { tool: TOOL, covered: COVERED, input, cost: Amount::whole(1), forwarded };
@@ -100,7 +100,7 @@ fn payment() -> Json {
 }
 
 /// An agent with one limit of each kind that `has` accepts, and an empty book.
-fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
+pub fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let euros = json!({"pointer": "/currency", "is": "EUR"});
     let rules = [

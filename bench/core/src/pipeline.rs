@@ -132,6 +132,7 @@ impl Parts {
             destinations: &self.destinations,
             run: Some(&self.run),
             input: black_box(&self.input),
+            answers: None,
         };
         call.provenance()
     }

@@ -142,33 +142,33 @@ impl Series<'_> {
     /// has serde escape only names that need it.
     pub fn push(&self, out: &mut String) {
         let key = self.metric().key();
-        let mut put = |labels: &[&str], names: &[&str]| push(out, key, labels, names, None);
         match *self {
             Self::Decision { decision, reason, server, tool } => {
-                put(&[decision.as_str(), reason.code()], &[server, tool]);
+                push(out, key, [decision.as_str(), reason.code()], [server, tool], None);
             }
             Self::CredentialDecision { decision, credential } => {
-                put(&[decision.as_str()], &[credential.as_str()]);
+                push(out, key, [decision.as_str()], [credential.as_str()], None);
             }
             Self::Write { decision, tainted, provenance } => {
                 let tainted = if tainted { "true" } else { "false" };
-                put(&[decision.as_str(), tainted, provenance], &[]);
+                push(out, key, [decision.as_str(), tainted, provenance], [], None);
             }
-            Self::LimitHit { kind, limit } => put(&[kind], &[limit]),
-            Self::Reservation(event) => put(&[event.as_str()], &[]),
-            Self::Approval(label) | Self::Event(label) => put(&[label], &[]),
+            Self::LimitHit { kind, limit } => push(out, key, [kind], [limit], None),
+            Self::Reservation(event) => push(out, key, [event.as_str()], [], None),
+            Self::Approval(label) | Self::Event(label) => push(out, key, [label], [], None),
             Self::ApprovalClosed { event, after_ms } => {
-                push(out, key, &[event], &[], Some(self.observed(after_ms)));
+                push(out, key, [event], [], Some(self.observed(after_ms)));
             }
             Self::Proxied { outcome, server, duration_ms } => {
-                let observed = Some(self.observed(duration_ms));
-                push(out, key, &[outcome.as_str()], &[server], observed);
+                push(out, key, [outcome.as_str()], [server], Some(self.observed(duration_ms)));
             }
-            Self::FailedAuthentication(code) => put(&[code], &[]),
+            Self::FailedAuthentication(code) => push(out, key, [code], [], None),
             Self::WebhookAttempt { delivered } => {
-                put(&[if delivered { "delivered" } else { "failed" }], &[]);
+                push(out, key, [if delivered { "delivered" } else { "failed" }], [], None);
             }
-            Self::DegradedDecision | Self::DeadLetter | Self::FlushError => put(&[], &[]),
+            Self::DegradedDecision | Self::DeadLetter | Self::FlushError => {
+                push(out, key, [], [], None);
+            }
         }
     }
 
@@ -184,11 +184,14 @@ impl Series<'_> {
 }
 
 /// `labels` are of closed lists, and need no escapes. `observed`: of a histogram, the bucket and the value.
-fn push(
+///
+/// The numbers of labels and names are known when it is compiled, so that no loop is left.
+#[inline]
+fn push<const LABELS: usize, const NAMES: usize>(
     out: &mut String,
     key: &str,
-    labels: &[&str],
-    names: &[&str],
+    labels: [&str; LABELS],
+    names: [&str; NAMES],
     observed: Option<(Option<u64>, u64)>,
 ) {
     out.push_str("[\"");
@@ -214,8 +217,9 @@ fn push(
 }
 
 /// Each push has a cost, so quotes and commas go together.
-fn push_texts(out: &mut String, texts: &[&str], may_need_escapes: bool) {
-    for (at, text) in texts.iter().enumerate() {
+#[inline]
+fn push_texts<const TEXTS: usize>(out: &mut String, texts: [&str; TEXTS], may_need_escapes: bool) {
+    for (at, text) in texts.into_iter().enumerate() {
         out.push_str(if at == 0 { "\"" } else { "\",\"" });
         if may_need_escapes && needs_escapes(text) {
             // A text always serializes.
@@ -225,7 +229,7 @@ fn push_texts(out: &mut String, texts: &[&str], may_need_escapes: bool) {
             out.push_str(text);
         }
     }
-    if !texts.is_empty() {
+    if TEXTS > 0 {
         out.push('"');
     }
 }

@@ -196,14 +196,6 @@ fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
         [a, b, c, d] => Some(std::net::Ipv4Addr::new(*a as u8, *b as u8, *c as u8, *d as u8)),
         _ => None,
     }
-    all
-}
-
-/// Whether a host is a name without digits, as most are. It costs little.
-fn is_plain(host: &str) -> bool {
-    let last = host.rsplit('.').next().unwrap_or_default();
-    let is_part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b'-');
-    last.bytes().all(|byte| byte.is_ascii_alphabetic()) && host.bytes().all(is_part)
 }
 
 /// What kind of host an authority names.
