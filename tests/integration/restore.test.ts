@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Exports, linesOf, LOG_SECRETS, logSigner } from "../support/exports.ts";
 import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
 import { LogClient } from "../support/log-client.ts";
+import type { SqlValue } from "../support/miniflare.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 import { Note, parseTreeHead, verifyConsistency } from "../support/tlog.ts";
 
@@ -76,16 +77,16 @@ async function headHasLanes(tenant: Tenant, lanes: number[]): Promise<void> {
 
 const linesAbout = (of: Tenant, event: string) => gateward.lines().filter((line) => line.event === event && line.tenant === of.name);
 
-const receiptsOf = async (tenant: Tenant) => (await tenant.records<{ body: string }>("receipts")).map(({ body }) => body);
+const receiptsOf = ({ name }: Tenant) => gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND lane = 0 ORDER BY seq", name);
 
-async function checkpointOf({ name }: Tenant): Promise<Record<string, unknown>> {
-  const [row] = await gateward.rows<Record<string, unknown>>("SELECT * FROM log_checkpoints WHERE tenant = ?1 AND lane = 0", name);
+async function checkpointOf({ name }: Tenant): Promise<Record<string, SqlValue>> {
+  const [row] = await gateward.rows<Record<string, SqlValue>>("SELECT * FROM log_checkpoints WHERE tenant = ?1 AND lane = 0", name);
   if (row === undefined) throw new Error(`lane 0 of ${name} has no checkpoint`);
   return row;
 }
 
 /** Makes D1's lane 0 of a tenant what it was when it had this many receipts and this checkpoint. */
-async function restore({ name }: Tenant, count: number, checkpoint: Record<string, unknown>): Promise<void> {
+async function restore({ name }: Tenant, count: number, checkpoint: Record<string, SqlValue>): Promise<void> {
   for (const table of ["receipts", "decisions"]) await gateward.execute(`DELETE FROM ${table} WHERE tenant = ?1 AND lane = 0 AND seq > ?2`, name, count);
   if (count >= TILE) throw new Error("a restored tile would have to stay");
   await gateward.execute("DELETE FROM log_tiles WHERE tenant = ?1 AND lane = 0", name);
@@ -216,7 +217,7 @@ test("a lane without calls notices that D1 was restored before it deletes anythi
 
 test("a lane writes again more rows than it compares at once", async () => {
   const tenant = await gateward.tenant();
-  const coder = await tenant.agent();
+  const coder = await tenant.agent("coder", { rate_capacity: MANY, rate_refill_per_s: MANY });
   await play(tenant, [coder], CALLS);
   const checkpoint = await checkpointOf(tenant);
   for (let left = MANY; left > 0; left -= AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, () => gateward.decide(coder.token, readCall())));

@@ -385,7 +385,7 @@ impl Gate {
         while self.flush(None).unwrap() {}
     }
 
-    /// What `write_again` of `worker/edge/src/lane/object/publish.rs` does. It fails at the lane's fault, and returns whether
+    /// What `write_again` of `worker/edge/src/lane/object/rewrite.rs` does. It fails at the lane's fault, and returns whether
     /// the lane still had the last row.
     pub fn write_again(&self, through: u64) -> Result<bool, StorageError> {
         let key = params![TENANT, self.number, through as i64];

@@ -18,7 +18,7 @@ use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_M
 use gateward_core::registry::EpochPush;
 use worker::{Date, Delay, Result};
 
-use super::publish::Rewritten;
+use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
 use crate::d1;
 use crate::lane::client;

@@ -16,9 +16,11 @@ mod leases;
 mod loads;
 mod publish;
 mod queue;
+mod rewrite;
 mod state;
 mod webhook;
 mod windows;
+mod witness;
 
 use std::panic::AssertUnwindSafe;
 

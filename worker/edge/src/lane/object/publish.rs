@@ -1,32 +1,21 @@
-//! The lane's transparency log: it publishes checkpoints, tells the tenant's head log of them, and, if it keeps the head
-//! log itself, has them cosigned. All of it is part of the alarm.
+//! The lane's transparency log: it publishes checkpoints, and tells the tenant's head log of them. All of it is part of
+//! the alarm.
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::protocol::LaneReply;
-use gateward_core::lane::{
-    Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told, TreeHead, Witness,
-};
+use gateward_core::lane::{Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told};
 use gateward_core::log::Event;
-use gateward_core::target::Target;
-use gateward_core::tlog::Note;
-use gateward_core::tlog::witness::{add_checkpoint, conflict, cosignatures};
-use js_sys::futures::JsFuture;
-use wasm_bindgen::JsValue;
 use worker::{Date, Delay};
 
+use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
-use crate::d1::logs::{self, StoredCheckpoint};
-use crate::io;
+use crate::d1::logs;
 use crate::lane::client;
-use crate::limits::{D1_BACKGROUND_MS, WITNESS_MS};
+use crate::limits::D1_BACKGROUND_MS;
 use crate::settings::{Settings, settings};
-
-/// Bytes of a witness's answer: some signatures, of which the longest have 5 KB.
-const MAX_WITNESS_BYTES: u32 = 16 * 1_024;
 
 /// How often a waiting request looks whether its checkpoint is published.
 const LOOK_AGAIN_MS: u64 = 100;
@@ -37,29 +26,11 @@ const MAX_WAITING: u32 = 64;
 /// The pause after publishing failed, or after reading the registry's changes did.
 const RETRY_MS: u64 = 10_000;
 
-/// Statements that one comparison spends on writing rows again. A run of the alarm compares after each of its batches, and
-/// may send 1,000 statements to D1.
-const MAX_REWRITES: usize = 50;
-
 /// Reads of the registry's changes in one run, of some 100 epochs each.
 const MAX_EVENT_READS: usize = 10;
 
-/// The pause after a witness failed. Each attempt can keep the head log from publishing for twice [`WITNESS_MS`], so it is
-/// a few times that.
-const WITNESS_RETRY_MS: u64 = 30_000;
-
-/// What D1 has after rows were written again.
-pub(super) enum Rewritten {
-    /// More are to be written.
-    Part,
-    /// Everything that the lane still had, the last row too.
-    All,
-    /// The same, but the lane no longer had the last row.
-    Lost,
-}
-
 /// How long a pause of `most_ms` still lasts. A clock that was set back does not make it longer.
-fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
+pub(super) fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
     let left_ms = until_ms.saturating_sub(Date::now().as_millis());
     if left_ms > most_ms { 0 } else { left_ms }
 }
@@ -119,7 +90,7 @@ impl GateLane {
         answer
     }
 
-    fn log_name(&self) -> Result<Option<LogName>, Failure> {
+    pub(super) fn log_name(&self) -> Result<Option<LogName>, Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         Ok(identity.map(|(tenant, lane)| LogName { tenant, lane }))
     }
@@ -167,41 +138,6 @@ impl GateLane {
         let stored = logs::checkpoint(&self.env, log).await;
         let stored = stored.map_err(|problem| Failure(problem.detail))?;
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
-    }
-
-    /// Writes again the rows up to `through` that a restored D1 lacks, a bounded number of them. Logs which receipts are lost.
-    ///
-    /// D1 was restored to a time, so it lacks the newest rows. They are written in order, so that what D1 has tells where to
-    /// go on, whatever fails.
-    pub(super) async fn write_again(
-        &self,
-        log: &LogName,
-        through: u64,
-    ) -> Result<Rewritten, Failure> {
-        let from = logs::last_receipt(&self.env, log, through).await? + 1;
-        let (anchor, first) = self.with_lane(|lane, storage| {
-            Ok((Lane::anchor(storage)?.seq, lane.first_kept(storage, from)?))
-        })?;
-        let from = from.max(anchor + 1);
-        let lost = through.min(first - 1);
-        if from <= lost && self.with_lane(|lane, storage| lane.note_lost(storage, from, lost))? {
-            self.log(Event::ReceiptsLost, &format!("receipts {from} to {lost}"));
-        }
-        let mut next = first;
-        for _ in 0..MAX_REWRITES {
-            let rows = self.with_lane(|_, storage| Lane::kept_rows(storage, next))?;
-            let Some(rows) = rows else { break };
-            logs::write_rows(&self.env, log, &rows.rows).await?;
-            next = rows.range.1 + 1;
-        }
-        if next > first {
-            self.log(Event::LogRestored, &format!("receipts {first} to {}", next - 1));
-        }
-        Ok(match next > through {
-            false => Rewritten::Part,
-            true if first > through => Rewritten::Lost,
-            true => Rewritten::All,
-        })
     }
 
     /// Makes the next flush ask D1 what it has.
@@ -385,133 +321,4 @@ impl GateLane {
         }
         Ok(false)
     }
-
-    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Returns when witnesses
-    /// that failed are asked again.
-    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Option<u64> {
-        match self.ask_witnesses_if_due(settings).await {
-            Ok(again_ms) => again_ms,
-            Err(Failure(why)) => {
-                self.log(Event::WitnessFailed, &why);
-                Some(Date::now().as_millis() + WITNESS_RETRY_MS)
-            }
-        }
-    }
-
-    async fn ask_witnesses_if_due(&self, settings: &Settings) -> Result<Option<u64>, Failure> {
-        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
-            return Ok(None);
-        };
-        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(None) };
-        let (size, again_ms) = self.witnessed.get();
-        let waits = again_ms.is_none_or(|at_ms| left_ms(at_ms, WITNESS_RETRY_MS) > 0);
-        if settings.witnesses.is_empty() || (size == tree.size && waits) {
-            return Ok(again_ms);
-        }
-        // Before D1 is read. No other checkpoint is published meanwhile, so that this one is not replaced before its
-        // cosignatures are there.
-        self.is_witnessing.set(true);
-        let asked = self.ask_witnesses_of(settings, &log, tree).await;
-        self.is_witnessing.set(false);
-        let again_ms = (!asked?).then(|| Date::now().as_millis() + WITNESS_RETRY_MS);
-        self.witnessed.set((tree.size, again_ms));
-        Ok(again_ms)
-    }
-
-    /// Returns whether all witnesses have cosigned the tree.
-    async fn ask_witnesses_of(
-        &self,
-        settings: &Settings,
-        log: &LogName,
-        tree: TreeHead,
-    ) -> Result<bool, Failure> {
-        let Some(keys) = &settings.log_keys else { return Ok(true) };
-        let stored = logs::checkpoint(&self.env, log).await;
-        let stored = stored.map_err(|problem| Failure(problem.detail))?;
-        let Some(stored) = stored.filter(|it| keys.open(log, &it.note) == Some(tree)) else {
-            return Err(Failure("D1 does not have the newest checkpoint".to_owned()));
-        };
-        let asked = join_all(settings.witnesses.iter().map(|witness| async {
-            let cosigned = self.cosigned(settings, witness, &stored, tree).await;
-            cosigned.map_err(|Failure(why)| {
-                self.log(Event::WitnessFailed, &format!("`{}`: {why}", witness.key.name()));
-            })
-        }));
-        let asked = asked.await;
-        let all = asked.iter().all(Result::is_ok);
-        let lines: String = asked.into_iter().flatten().collect();
-        if lines != stored.cosignatures || !stored.cosigned.is_empty() {
-            logs::cosign(&self.env, log, &stored.note, &lines).await?;
-        }
-        Ok(all)
-    }
-
-    /// A witness's line for a checkpoint: the one that D1 has, or a new one.
-    async fn cosigned(
-        &self,
-        settings: &Settings,
-        witness: &Witness,
-        stored: &StoredCheckpoint,
-        tree: TreeHead,
-    ) -> Result<String, Failure> {
-        let text = Note::parse(&stored.note).map_err(|error| Failure(error.to_string()))?.text;
-        let known = cosignatures(&stored.cosignatures, text, std::slice::from_ref(&witness.key));
-        match known.into_iter().next() {
-            Some(known) => Ok(known.line),
-            None => self.ask_witness(settings, witness, &stored.note, tree).await,
-        }
-    }
-
-    /// The witness's lines for a checkpoint. If it has cosigned another tree than the lane knows of, it says which, and is
-    /// asked once more.
-    async fn ask_witness(
-        &self,
-        settings: &Settings,
-        witness: &Witness,
-        note: &str,
-        tree: TreeHead,
-    ) -> Result<String, Failure> {
-        let target =
-            Target::parse(&format!("{}/add-checkpoint", witness.url), settings.local_targets);
-        let target = target.map_err(|must| Failure(format!("its address {must}")))?;
-        let text = Note::parse(note).map_err(|error| Failure(error.to_string()))?.text;
-        let mut known = self.with_lane(|_, storage| witness.cosigned(storage))?;
-        for _ in 0..2 {
-            let proof = self.with_lane(|lane, storage| lane.consistency(storage, known, tree))?;
-            let proof = proof.ok_or_else(|| {
-                Failure(format!("it cosigned a tree of {known} leaves, which cannot be proved"))
-            })?;
-            let body = add_checkpoint(known, &proof, note);
-            let answer = ask(&target, &body).await?;
-            let (status, said) = answer.split_once('\n').unwrap_or((&answer, ""));
-            match status {
-                "200" => {
-                    let cosigned = cosignatures(said, text, std::slice::from_ref(&witness.key));
-                    let Some(cosigned) = cosigned.into_iter().next() else {
-                        return Err(Failure("its cosignature does not hold".to_owned()));
-                    };
-                    self.with_lane(|_, storage| witness.note_cosigned(storage, tree.size))?;
-                    return Ok(cosigned.line);
-                }
-                "409" => {
-                    known = conflict(said).filter(|size| *size <= tree.size).ok_or_else(|| {
-                        Failure("it cosigned a tree that the log does not have".to_owned())
-                    })?;
-                }
-                _ => return Err(Failure(format!("it answered {status}"))),
-            }
-        }
-        Err(Failure("it does not say which tree it cosigned".to_owned()))
-    }
-}
-
-async fn ask(target: &Target, body: &str) -> Result<String, Failure> {
-    const FIELDS: &str = "content-type\ntext/plain; charset=utf-8\nuser-agent\ngateward\n";
-    let answer: Result<JsValue, JsValue> = async {
-        let sent = io::ask(target.as_str(), FIELDS, body, MAX_WITNESS_BYTES, WITNESS_MS)?;
-        JsFuture::from(sent).await
-    }
-    .await;
-    let answer = answer.map_err(|error| Failure::from(worker::Error::from(error)))?;
-    answer.as_string().ok_or_else(|| Failure("its answer is not text".to_owned()))
 }
