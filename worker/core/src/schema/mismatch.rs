@@ -225,11 +225,12 @@ pub fn shortened(text: &str, max_bytes: usize) -> String {
 
 /// The text in backticks. Invisible characters and backticks are escaped as in Rust.
 pub fn quoted(text: &str) -> String {
-    let mut out = String::from("`");
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('`');
     for character in text.chars() {
         match character {
             '`' => out.push_str("\\u{60}"),
-            '"' | '\'' | '\\' => out.push(character),
+            ' '..='~' => out.push(character),
             _ => out.extend(character.escape_debug()),
         }
     }

@@ -93,6 +93,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A head: major type, the five lower bits, and the argument.
+    #[inline(never)]
     fn head(&mut self) -> Result<(u8, u8, u64), Malformed> {
         let [head] = *self.take(1)? else { return Err(Malformed("it is cut off")) };
         let (major, info) = (head >> 5, head & 0x1f);
@@ -115,15 +116,19 @@ impl<'a> Reader<'a> {
         Ok((major, info, argument))
     }
 
-    /// The same, for what is rarer than [`Self::of`], into which the code is inlined.
-    #[inline(never)]
-    fn rare_head(&mut self) -> Result<(u8, u8, u64), Malformed> {
-        self.head()
+    /// The argument of a head with this major type. Most heads are one byte.
+    fn of(&mut self, wanted: u8) -> Result<u64, Malformed> {
+        if let [head, rest @ ..] = self.rest
+            && (head >> 5, head & 0x1f < 24) == (wanted, true)
+        {
+            self.rest = rest;
+            return Ok(u64::from(head & 0x1f));
+        }
+        self.rare_of(wanted)
     }
 
-    /// The argument of a head with this major type.
     #[inline(never)]
-    fn of(&mut self, wanted: u8) -> Result<u64, Malformed> {
+    fn rare_of(&mut self, wanted: u8) -> Result<u64, Malformed> {
         let (major, _, argument) = self.head()?;
         if major == wanted {
             return Ok(argument);
@@ -200,7 +205,7 @@ impl<'a> Reader<'a> {
     /// It is no boolean.
     #[inline(never)]
     pub fn flag(&mut self) -> Result<bool, Malformed> {
-        match self.rare_head()? {
+        match self.head()? {
             (major::SIMPLE, 20, _) => Ok(false),
             (major::SIMPLE, 21, _) => Ok(true),
             _ => Err(Malformed("true or false was expected")),
@@ -280,7 +285,8 @@ impl<'a> Reader<'a> {
         let mut twice = false;
         for _ in 0..count {
             let key = self.text()?;
-            let at = match keys.binary_search(&key) {
+            let is_last = keys.last().is_none_or(|last| *last < key);
+            let at = match if is_last { Err(keys.len()) } else { keys.binary_search(&key) } {
                 Ok(at) => {
                     twice = true;
                     at
@@ -349,7 +355,7 @@ impl<'a> Reader<'a> {
 
     /// A number, whole or not. A whole number that is written as a float is [`Json::Number`].
     fn number(&mut self) -> Result<Json, Malformed> {
-        Ok(match self.rare_head()? {
+        Ok(match self.head()? {
             (major::UNSIGNED, _, value) => integer(i128::from(value)),
             (major::NEGATIVE, _, value) => integer(-1 - i128::from(value)),
             (major::SIMPLE, 25, bits) => Json::Number(half(bits)),
@@ -413,7 +419,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(())
             }
-            Some(major::UNSIGNED | major::NEGATIVE | major::SIMPLE) => self.rare_head().map(drop),
+            Some(major::UNSIGNED | major::NEGATIVE | major::SIMPLE) => self.head().map(drop),
             _ => Err(Malformed("a value has a type that arguments do not have")),
         }
     }

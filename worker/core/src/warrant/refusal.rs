@@ -12,6 +12,9 @@ pub struct Refusal {
     pub reason: String,
 }
 
+/// Bytes of a reason beside its own words: those before it and after it.
+const ROOM: usize = 80;
+
 impl Refusal {
     #[must_use]
     pub fn new(code: ReasonCode, reason: impl Into<String>) -> Self {
@@ -22,7 +25,9 @@ impl Refusal {
     #[must_use]
     #[inline(never)]
     pub fn of(code: ReasonCode) -> Self {
-        Self::new(code, code.sentence())
+        let mut text = String::with_capacity(code.sentence().len() + ROOM);
+        text.push_str(code.sentence());
+        Self::new(code, text)
     }
 
     /// The same, before any cryptography.
@@ -36,6 +41,13 @@ impl Refusal {
     #[must_use]
     #[inline(never)]
     pub fn at(code: ReasonCode, link: usize, reason: &str) -> Self {
-        Self::new(code, format!("Link {link} of the warrant's chain: {reason}."))
+        // Written without the formatter: refusals must cost little.
+        let mut text = String::with_capacity(reason.len() + ROOM);
+        text.push_str("Link ");
+        text.push_str(itoa::Buffer::new().format(link));
+        text.push_str(" of the warrant's chain: ");
+        text.push_str(reason);
+        text.push('.');
+        Self::new(code, text)
     }
 }
