@@ -1,4 +1,4 @@
-//! What the shield costs: on ordinary arguments, on the most expensive text that is known, and compared with the
+//! What the shield costs: on ordinary arguments, on a long text that is expensive to read, and compared with the
 //! regular expressions of a usual sidecar on the same bytes.
 
 use std::hint::black_box;
@@ -59,8 +59,9 @@ pub fn ordinary(bytes: usize) -> String {
     frame.replace("\"body\":\"\"", &format!("\"body\":\"{body}\""))
 }
 
-/// The most expensive text that is known: each byte is a token of SQL that begins patterns, and is an escape, so that
-/// it is read again in its decoded form.
+/// A long text that is expensive to read: each byte is a token of SQL that begins patterns. It begins with an escape, so
+/// that it is read again in its decoded form. Many short texts can cost more: `shield_worst_case`, an example of the core,
+/// searches for them.
 pub fn worst_case() -> String {
     format!("[\"%41 {}\"]", "'='".repeat(65_536 / 3))
 }
