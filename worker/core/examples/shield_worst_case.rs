@@ -4,7 +4,7 @@
 //! A candidate repeats a few fragments. They are characters with a meaning, and parts of the texts that rules match. Each
 //! round makes candidates of the fragments of the most expensive ones so far.
 
-#![allow(clippy::unwrap_used, reason = "it fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "it fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -107,11 +107,11 @@ impl Schema {
         compiler.use_loader(Box::new(NoLoader));
         compiler
             .add_resource(LOCATION, schema)
-            .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES))?;
+            .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES).into_owned())?;
         let mut schemas = boon::Schemas::new();
         let root = compiler
             .compile(LOCATION, &mut schemas)
-            .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES))?;
+            .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES).into_owned())?;
         let (text_bytes, matched) = (text.len(), Cell::new(0));
         Ok(Self { document, text_bytes, schemas, root, size, cost, matched })
     }

@@ -5,6 +5,7 @@
 //! part of it are bounded, and invisible characters are escaped. It contains names and places of arguments,
 //! but no values. Writing it takes time linear in the number of causes.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use boon::{ErrorKind as Kind, InstanceLocation, InstanceToken, ValidationError};
@@ -189,7 +190,7 @@ fn values<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
         let value = match value {
             Value::Number(value) => number(value),
             // A long text is shortened before it is written as JSON.
-            Value::String(text) => Value::String(shortened(text, MAX_PART_BYTES)).to_string(),
+            Value::String(text) => Value::from(shortened(text, MAX_PART_BYTES)).to_string(),
             value => value.to_string(),
         };
         list.push_str(if list.is_empty() { "" } else { ", " });
@@ -212,15 +213,15 @@ fn names<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 /// The text, shortened to `max_bytes`.
-pub fn shortened(text: &str, max_bytes: usize) -> String {
+pub fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut end = max_bytes;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    [text.get(..end).unwrap_or_default(), "…"].concat()
+    Cow::Owned([text.get(..end).unwrap_or_default(), "…"].concat())
 }
 
 /// The text in backticks. Invisible characters and backticks are escaped as in Rust.

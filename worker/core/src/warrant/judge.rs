@@ -336,7 +336,7 @@ fn name(call: &Call<'_>, names_server: bool) -> String {
 /// server comes first, then the tool's own name, then `*`. A tool's own name with a `/` is not looked up: it could be
 /// the name of another server's tool.
 fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, bool)> {
-    let with_server = link.named(&name(call, true)).map(|arguments| (arguments, true));
+    let with_server = link.named_with_server(call.server, call.tool).map(|it| (it, true));
     let own = || link.named(call.tool).filter(|_| !call.tool.contains('/'));
     with_server.or_else(|| own().or_else(|| link.named("*")).map(|it| (it, false)))
 }

@@ -131,6 +131,16 @@ impl Payload {
         tools.get(at).map(|(_, arguments)| arguments)
     }
 
+    /// The constraints under the name of a server's tool: `server/tool`.
+    #[must_use]
+    pub fn named_with_server(&self, server: &str, tool: &str) -> Option<&Arguments> {
+        let Powers::Execution(tools) = &self.powers else { return None };
+        // Texts are in the order of their bytes.
+        let name = || server.bytes().chain([b'/']).chain(tool.bytes());
+        let at = tools.binary_search_by(|(key, _)| key.bytes().cmp(name())).ok()?;
+        tools.get(at).map(|(_, arguments)| arguments)
+    }
+
     /// How many of the approvers must approve a call that needs approvals.
     #[must_use]
     pub fn threshold(&self) -> usize {
