@@ -26,7 +26,7 @@ const PARTS: { part: string; functions: RegExp; most_kb?: number }[] = [
   { part: "shield", functions: /gateward_core::(shield|decode)::/, most_kb: 120 },
   { part: "warrants", functions: /gateward_core::warrant::/, most_kb: 45 },
   { part: "Ed25519, for warrants and logs", functions: /ed25519_dalek|curve25519_dalek/ },
-  { part: "logs of receipts", functions: /gateward_core::tlog::|lane::(publish|tree|head_log|witness|log_keys)::|object::publish::|(handlers|d1)::logs::/, most_kb: 50 },
+  { part: "logs of receipts", functions: /gateward_core::tlog::|(lane|gate)::(publish|lost|tree|head_log|witness|log_keys)::|object::(publish|rewrite|witness)::|(handlers|d1)::logs::/, most_kb: 50 },
   { part: "provenance", functions: /gateward_core::provenance::/ },
   { part: "limits", functions: /gateward_core::limit::|lane::(limits|leases|reservations)::/ },
   { part: "windows and metrics", functions: /gateward_core::(velocity|metrics)::/ },

@@ -621,6 +621,21 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
     }
 }
 
+#[test]
+fn a_used_proof_identifies_only_a_caller_that_repeats_its_request() {
+    let gate = open(false, Some(SourceTrust::Unknown));
+    let send = |members: serde_json::Value| {
+        outcome(&gate, &located(&with(read_call(), members), 3, now_s())).0
+    };
+    assert_eq!(send(json!({"request_id": "r1"})), 200);
+    assert_eq!(send(json!({"request_id": "r1"})), 200, "the stored answer");
+    for members in
+        [json!({}), json!({"request_id": "r2"}), json!({"request_id": "r1", "dry_run": true})]
+    {
+        assert_eq!(send(members.clone()), 401, "{members}");
+    }
+}
+
 /// Who read a chain on the way can make the lane verify only so much with it.
 #[test]
 fn strangers_are_charged_before_their_warrants_are_verified() {

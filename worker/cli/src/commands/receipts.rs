@@ -53,9 +53,9 @@ Examples:
     /// Verify receipts on this machine
     ///
     /// Reads the receipts, computes each hash (SHA-256 over RFC 8785), checks that each receipt has
-    /// the hash of the one before, and compares the last one with the newest that the lane itself
-    /// holds. Says whether the newest was reached. Exits with 1 if a receipt is not what the lane
-    /// sealed.
+    /// the hash of the one before, and compares the last one with a checkpoint that the lane signed,
+    /// or with the newest receipt that the lane itself holds. Says which of them it was. Exits with 1
+    /// if a receipt is not what the lane sealed.
     #[command(after_long_help = "\
 Examples:
   gateward receipts verify

@@ -104,6 +104,18 @@ pub struct Candidate {
 }
 
 impl GateCommand {
+    /// What a request id is bound to: the call, and the credential and the warrant that it was made with. Another
+    /// credential or warrant may allow less. The proof is not part of it, because a caller that tries again makes a new
+    /// proof.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let call = hex::encode(self.call.fingerprint);
+        match &self.warrant {
+            None => format!("{}:{call}", self.key_id),
+            Some(warrant) => format!("{}:{call}:{}", self.key_id, hex::encode(warrant.hash)),
+        }
+    }
+
     /// The arguments that limits and windows read. If a gateway asks about a request with a body, there are none:
     /// Gateward does not see the body, and the API may read the same argument from it.
     #[must_use]

@@ -13,7 +13,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{limits, meter, metrics, provenance, replay, velocity, warrant};
+use super::{limits, meter, metrics, provenance, velocity, warrant};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -250,7 +250,7 @@ fn build_rows(
         agent: call.agent.clone(),
         state: draft.agent.encode(),
         request_key: bound(&call.request_id),
-        fingerprint: replay::fingerprint(command),
+        fingerprint: command.fingerprint(),
         nonce_key: bound(&warrant::used_proof(draft, ruling).or_else(|| call.nonce.clone())),
         row,
         head,

@@ -5,7 +5,6 @@
 use super::draft::{Draft, Stop};
 use super::warrant;
 use crate::bounds::MAX_CLOCK_SKEW_MS;
-use crate::call::command::GateCommand;
 use crate::problem::{Problem, ProblemCode};
 
 /// How long a request id keeps its answer, at least. It is forgotten at the first flush after that.
@@ -15,17 +14,6 @@ pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// between the clocks. The nonce of a signature is remembered as long.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
-/// What a request id is bound to: the call, and the credential and the warrant that it was made with. Another
-/// credential or warrant may allow less. The proof is not part of it, because a caller that tries again makes a new
-/// proof.
-pub fn fingerprint(command: &GateCommand) -> String {
-    let call = hex::encode(command.call.fingerprint);
-    match &command.warrant {
-        None => format!("{}:{call}", command.key_id),
-        Some(warrant) => format!("{}:{call}:{}", command.key_id, hex::encode(warrant.hash)),
-    }
-}
-
 pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
     let (call, facts) = (&draft.command.call, draft.facts);
     let problem = |code, detail: &str| Err(Stop::Problem(Problem::new(code, detail), None));
@@ -33,7 +21,7 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
         return Ok(());
     }
     if let Some(stored) = &facts.stored {
-        if stored.fingerprint == fingerprint(draft.command) {
+        if stored.fingerprint == draft.command.fingerprint() {
             // If the warrant no longer carries the call, the stored answer is not returned. A proof that was used
             // before is accepted, because the call is the same.
             if draft.command.warrant.is_some()

@@ -239,7 +239,9 @@ fn accepts_alone(records: &CallRecords) -> Result<(), Box<Refusal>> {
 pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
     accepts_alone(facts.records)?;
     let claim = standing(command, facts)?;
-    match facts.proof_used && facts.stored.is_none() {
+    let stored = facts.stored.as_ref().filter(|_| !command.call.dry_run);
+    let is_repeated = stored.is_some_and(|stored| stored.fingerprint == command.fingerprint());
+    match facts.proof_used && !is_repeated {
         true => refuse(ReasonCode::WarrantProofUsed, &used(claim)),
         false => Ok(()),
     }

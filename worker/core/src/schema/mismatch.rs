@@ -227,6 +227,12 @@ pub fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
 /// The text in backticks. Invisible characters and backticks are escaped as in Rust.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    quote(&mut out, text);
+    out
+}
+
+/// Writes the same behind another text.
+pub fn quote(out: &mut String, text: &str) {
     out.push('`');
     for character in text.chars() {
         match character {
@@ -236,7 +242,6 @@ pub fn quoted(text: &str) -> String {
         }
     }
     out.push('`');
-    out
 }
 
 #[cfg(test)]

@@ -21,4 +21,4 @@ pub mod patterns;
 
 pub use cache::{MAX_CACHED_BYTES, Misfit, Schemas};
 pub use compiled::{MAX_SCHEMA_BYTES, Schema, check, unsatisfiable};
-pub(crate) use mismatch::{MISMATCH, quoted, shortened};
+pub(crate) use mismatch::{MISMATCH, quote, quoted, shortened};

@@ -20,7 +20,7 @@ use super::proof::{Proven, Statement};
 use super::refusal::Refusal;
 use crate::decision::ReasonCode;
 use crate::json::Json;
-use crate::schema::{quoted, shortened};
+use crate::schema::shortened;
 
 /// What a caller presents with a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -384,8 +384,8 @@ fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Resu
             return Err(Refusal::at(WarrantUnsupported, at, "it takes too much work to evaluate"));
         }
     };
-    let name = quoted(&shortened(name, MAX_NAME_BYTES));
-    Err(Refusal::at(code, at, &[before, &name, after].concat()))
+    let name = shortened(name, MAX_NAME_BYTES);
+    Err(Refusal::about(code, at, (before, Some(&name), after)))
 }
 
 /// A gate of any link asks for the approvals of the last one, which has all approvers of those before it.

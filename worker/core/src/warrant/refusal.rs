@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::ReasonCode;
+use crate::schema::quote;
 
 /// A refusal: the code for programs, and a sentence for people. It names tools and arguments of the caller's own
 /// warrant, and nothing that policies say.
@@ -39,14 +40,30 @@ impl Refusal {
 
     /// A refusal that concerns one link. The root is link 0.
     #[must_use]
-    #[inline(never)]
     pub fn at(code: ReasonCode, link: usize, reason: &str) -> Self {
-        // Written without the formatter: refusals must cost little.
-        let mut text = String::with_capacity(reason.len() + ROOM);
+        Self::about(code, link, (reason, None, ""))
+    }
+
+    /// The same. The reason may name an argument between its words.
+    ///
+    /// It is written in one piece and without the formatter, because refusals must cost little.
+    #[must_use]
+    #[inline(never)]
+    pub fn about(
+        code: ReasonCode,
+        link: usize,
+        (before, argument, after): (&str, Option<&str>, &str),
+    ) -> Self {
+        let argument_bytes = argument.map_or(0, str::len);
+        let mut text = String::with_capacity(before.len() + argument_bytes + after.len() + ROOM);
         text.push_str("Link ");
         text.push_str(itoa::Buffer::new().format(link));
         text.push_str(" of the warrant's chain: ");
-        text.push_str(reason);
+        text.push_str(before);
+        if let Some(argument) = argument {
+            quote(&mut text, argument);
+        }
+        text.push_str(after);
         text.push('.');
         Self::new(code, text)
     }

@@ -207,6 +207,14 @@ fn is_clearer(folder: &Subpath, path: &Json) -> bool {
     path.as_str().is_some_and(|path| path.contains('\\') || is_inside_of_root(folder, path))
 }
 
+/// The same, of one value or of any in a list.
+fn has_clearer(folder: &Subpath, value: &Json) -> bool {
+    match value {
+        Json::Array(paths) => paths.iter().any(|path| is_clearer(folder, path)),
+        path => is_clearer(folder, path),
+    }
+}
+
 /// A condition `if` of a gate may be a narrower one for the reference. Gateward keeps it as it is.
 fn has_other_condition(call: &Refused<'_>) -> bool {
     let Some((parent, child)) = call.pair() else { return false };
@@ -325,15 +333,19 @@ fn is_stricter(constraint: &Constraint, value: &Json, fits: bool) -> bool {
                 parts.iter().any(|part| is_stricter(part, value, fits))
             }
         }
+        // Such a value fits neither the constraint nor `not` of it.
+        (Constraint::Subpath(folder), Fit::Inapplicable) if has_clearer(folder, value) => true,
+        (Constraint::UrlPattern(pattern), Fit::Inapplicable) if value.as_str().is_some() => {
+            let authority = pattern.as_str().split_once("://").map_or("", |(_, rest)| rest);
+            authority.split('/').next().unwrap().contains(':')
+        }
+        (Constraint::UrlSafe(_), Fit::Inapplicable) if value.as_str().is_some() => true,
         // Some tools take `["x"]` for `x`. And a path with `\` is not the same on all systems.
         (Constraint::NotOneOf(_) | Constraint::Subpath(_), Fit::Inapplicable) => {
             says_nothing(constraint, value)
         }
         // The reference takes a value of another kind for one that does not fit, and `not` of it fits.
         (_, Fit::Inapplicable) => !fits && says_nothing(constraint, value),
-        (Constraint::Subpath(folder), Fit::No) => fits && is_clearer(folder, value),
-        // No warrant opens the internal network.
-        (Constraint::UrlSafe(safe), Fit::No) => fits && safe.blocks.contains(&false),
         _ => false,
     }
 }

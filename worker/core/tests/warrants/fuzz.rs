@@ -79,6 +79,7 @@ impl Random {
             r#""/data/x""#,
             r#""/data/../etc""#,
             r#""/data""#,
+            r#""/""#,
             r#""data/x""#,
             r#""/data\\x""#,
             r#""10.1.2.3""#,
@@ -89,6 +90,9 @@ impl Random {
             r#""https://a.example:444/x/y?q""#,
             r#""https://sub.a.example/""#,
             r#""http://127.0.0.1/""#,
+            r#""http://10.0.0.1/""#,
+            r#""http://192.0.2.1/""#,
+            r#""http://169.254.169.254/""#,
             r#""https://u@a.example/x""#,
             r#""HTTPS://A.example/x""#,
             "[]",
@@ -165,6 +169,7 @@ impl Random {
                     "https://a.example/x/*",
                     "*://*.a.example",
                     "https://*.a.example/*",
+                    "https://a.example:443",
                     "https://a.example:444",
                     "https://A.example/x*",
                 ];
@@ -187,7 +192,7 @@ impl Random {
                     allow_domains: domains(self),
                     deny_domains: domains(self),
                     allow_ports: self.rarely(3).then(|| vec![443]),
-                    blocks: [!self.rarely(6), true, !self.rarely(6), true],
+                    blocks: std::array::from_fn(|_| !self.rarely(4)),
                     block_internal_tlds: self.rarely(2),
                     ..UrlSafe::default()
                 })

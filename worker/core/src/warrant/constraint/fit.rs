@@ -6,18 +6,10 @@
 
 use std::net::IpAddr;
 
+pub use super::verdict::Fit;
 use super::work::TooMuch;
 use super::{Arguments, Constraint, Work};
 use crate::json::Json;
-
-/// Whether a value fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    Yes,
-    No,
-    /// The constraint says nothing about values of this kind.
-    Inapplicable,
-}
 
 /// Why no answer is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +22,6 @@ pub enum Undecidable {
 impl From<TooMuch> for Undecidable {
     fn from(_: TooMuch) -> Self {
         Self::TooMuch
-    }
-}
-
-impl From<bool> for Fit {
-    fn from(fits: bool) -> Self {
-        if fits { Self::Yes } else { Self::No }
     }
 }
 
@@ -93,7 +79,7 @@ pub fn value_fits(
     work: &mut Work,
 ) -> Result<Fit, Undecidable> {
     work.spend(1)?;
-    let of_text = |decided: Option<bool>| decided.map(Fit::from).ok_or(Undecidable::Unsupported);
+    let of_text = |decided: Option<Fit>| decided.ok_or(Undecidable::Unsupported);
     Ok(match constraint {
         Constraint::Wildcard => Fit::Yes,
         Constraint::Exact(exact) => {
@@ -118,7 +104,7 @@ pub fn value_fits(
             _ => Fit::Inapplicable,
         },
         Constraint::Pattern(pattern) => match value {
-            Json::String(text) => of_text(pattern.matches(text, work)?)?,
+            Json::String(text) => of_text(pattern.matches(text, work)?.map(Fit::from))?,
             _ => Fit::Inapplicable,
         },
         Constraint::Cidr(_, network) => match value {
@@ -253,5 +239,38 @@ fn size(value: &Json) -> usize {
             fields.iter().map(|(key, value)| key.len() / BYTES_A_STEP + size(value)).sum()
         }
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::warrant::constraint::{Subpath, UrlPattern, UrlSafe};
+
+    /// The reference implementation says that these fit.
+    #[test]
+    fn what_only_the_reference_takes_fits_neither_a_constraint_nor_not_of_it() {
+        let port = || Constraint::UrlPattern(UrlPattern::new("https://a.example:443").unwrap());
+        let safe = || Constraint::UrlSafe(UrlSafe { blocks: [false; 4], ..UrlSafe::default() });
+        let below = || {
+            Constraint::Subpath(Subpath {
+                root: "/".to_owned(),
+                case_sensitive: true,
+                allow_equal: false,
+            })
+        };
+        for (constraint, value) in [
+            (port(), "https://a.example:444/"),
+            (safe(), "http://127.0.0.1/"),
+            (safe(), "http://10.0.0.1/"),
+            (safe(), "http://192.0.2.1/"),
+            (below(), "/"),
+        ] {
+            let value = Json::String(value.to_owned());
+            let fits = |it: &Constraint| value_fits(it, &value, &mut Work::default());
+            assert_eq!(fits(&constraint), Ok(Fit::Inapplicable), "{constraint:?} {value:?}");
+            let not = Constraint::Not(Box::new(constraint));
+            assert_eq!(fits(&not), Ok(Fit::Inapplicable), "{not:?} {value:?}");
+        }
     }
 }

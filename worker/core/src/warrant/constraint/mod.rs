@@ -9,6 +9,7 @@ pub mod narrow;
 mod path;
 mod pattern;
 mod url;
+mod verdict;
 mod work;
 
 use ipnet::IpNet;

@@ -55,7 +55,8 @@ impl Subpath {
             path = path.to_lowercase();
         }
         if path == self.root {
-            return Some(self.allow_equal);
+            // The reference implementation allows `/` itself, whatever `allow_equal` says. So it does not fit `not` either.
+            return (self.allow_equal || path != "/").then_some(self.allow_equal);
         }
         let below = path.strip_prefix(self.root.trim_end_matches('/'));
         Some(below.is_some_and(|rest| rest.starts_with('/')))

@@ -9,6 +9,7 @@ use ::url::Url;
 
 use super::super::cbor::{Malformed, Reader, Writer};
 use super::pattern::Pattern;
+use super::verdict::Fit;
 use super::work::{TooMuch, Work};
 use crate::target::{MAX_TARGET_BYTES, not_public};
 
@@ -112,25 +113,29 @@ impl UrlPattern {
         &self.text
     }
 
-    /// Whether it matches the URL; `None` if that is not certain.
+    /// Whether it matches the URL; `None` if that is not certain. Another port than the pattern's fits neither it nor `not`
+    /// of it, because the reference implementation takes a scheme's own port for any port.
     ///
     /// # Errors
     ///
     /// It takes too much work.
-    pub fn matches(&self, url: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
+    pub fn matches(&self, url: &str, work: &mut Work) -> Result<Option<Fit>, TooMuch> {
         work.spend(PARSE_STEPS + url.len())?;
         let Some(url) = parse(url) else { return Ok(None) };
         let host = url.host_str().unwrap_or_default();
-        if self.scheme.as_ref().is_some_and(|scheme| scheme != url.scheme())
-            || !self.has_host(host)
-            || self.port.is_some_and(|port| url.port_or_known_default() != Some(port))
+        if self.scheme.as_ref().is_some_and(|scheme| scheme != url.scheme()) || !self.has_host(host)
         {
-            return Ok(Some(false));
+            return Ok(Some(Fit::No));
         }
-        match &self.path {
-            None => Ok(Some(true)),
-            Some(path) => path.matches(url.path(), work),
-        }
+        let path = match &self.path {
+            None => Some(Fit::Yes),
+            Some(path) => path.matches(url.path(), work)?.map(Fit::from),
+        };
+        let is_other_port = self.port.is_some_and(|port| url.port_or_known_default() != Some(port));
+        Ok(match path {
+            Some(Fit::Yes) if is_other_port => Some(Fit::Inapplicable),
+            path => path,
+        })
     }
 
     /// Whether `other` is at most as wide. False if that is not certain.
@@ -260,12 +265,13 @@ impl UrlSafe {
         writer.flag(self.block_internal_tlds);
     }
 
-    /// Whether the URL is safe; `None` if that is not certain.
+    /// Whether the URL is safe; `None` if that is not certain. A host that is not public fits neither it nor `not` of it,
+    /// because the reference implementation takes some of them for safe.
     ///
     /// # Errors
     ///
     /// It takes too much work.
-    pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
+    pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<Fit>, TooMuch> {
         work.spend(PARSE_STEPS + text.len())?;
         if !self.has_clear_domains(work)? {
             return Ok(None);
@@ -276,7 +282,6 @@ impl UrlSafe {
         let within = |domains: &[String]| domains.iter().any(|domain| is_within(name, domain));
         let port = url.port_or_known_default();
         let is_safe = self.schemes.iter().any(|scheme| scheme == url.scheme())
-            && not_public(&host).is_none()
             && !(self.block_internal_tlds && INTERNAL_DOMAINS.contains(&last))
             && self
                 .allow_ports
@@ -284,7 +289,10 @@ impl UrlSafe {
                 .is_none_or(|ports| port.is_some_and(|port| ports.contains(&port)))
             && self.allow_domains.as_deref().is_none_or(within)
             && !self.deny_domains.as_deref().is_some_and(within);
-        Ok(Some(is_safe))
+        Ok(Some(match is_safe && not_public(&host).is_some() {
+            true => Fit::Inapplicable,
+            false => is_safe.into(),
+        }))
     }
 
     fn has_clear_domains(&self, work: &mut Work) -> Result<bool, TooMuch> {
