@@ -56,8 +56,8 @@ describe("what is awaited outside", () => {
       "d1/mod.rs: JsFuture::from(": 1,
       "http.rs: JsFuture::from(": 2,
       "lane/client.rs: JsFuture::from(": 3,
-      "lane/object/publish.rs: JsFuture::from(": 1,
       "lane/object/webhook.rs: JsFuture::from(": 1,
+      "lane/object/witness.rs: JsFuture::from(": 1,
       // One is the request's own context, which settles when it is dropped.
       "upstream/relay.rs: JsFuture::from(": 3,
     });
