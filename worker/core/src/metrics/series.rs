@@ -142,33 +142,33 @@ impl Series<'_> {
     /// has serde escape only names that need it.
     pub fn push(&self, out: &mut String) {
         let key = self.metric().key();
+        let mut put = |labels: &[&str], names: &[&str]| push(out, key, labels, names, None);
         match *self {
             Self::Decision { decision, reason, server, tool } => {
-                push(out, key, [decision.as_str(), reason.code()], [server, tool], None);
+                put(&[decision.as_str(), reason.code()], &[server, tool]);
             }
             Self::CredentialDecision { decision, credential } => {
-                push(out, key, [decision.as_str()], [credential.as_str()], None);
+                put(&[decision.as_str()], &[credential.as_str()]);
             }
             Self::Write { decision, tainted, provenance } => {
                 let tainted = if tainted { "true" } else { "false" };
-                push(out, key, [decision.as_str(), tainted, provenance], [], None);
+                put(&[decision.as_str(), tainted, provenance], &[]);
             }
-            Self::LimitHit { kind, limit } => push(out, key, [kind], [limit], None),
-            Self::Reservation(event) => push(out, key, [event.as_str()], [], None),
-            Self::Approval(label) | Self::Event(label) => push(out, key, [label], [], None),
+            Self::LimitHit { kind, limit } => put(&[kind], &[limit]),
+            Self::Reservation(event) => put(&[event.as_str()], &[]),
+            Self::Approval(label) | Self::Event(label) => put(&[label], &[]),
             Self::ApprovalClosed { event, after_ms } => {
-                push(out, key, [event], [], Some(self.observed(after_ms)));
+                push(out, key, &[event], &[], Some(self.observed(after_ms)));
             }
             Self::Proxied { outcome, server, duration_ms } => {
-                push(out, key, [outcome.as_str()], [server], Some(self.observed(duration_ms)));
+                let observed = Some(self.observed(duration_ms));
+                push(out, key, &[outcome.as_str()], &[server], observed);
             }
-            Self::FailedAuthentication(code) => push(out, key, [code], [], None),
+            Self::FailedAuthentication(code) => put(&[code], &[]),
             Self::WebhookAttempt { delivered } => {
-                push(out, key, [if delivered { "delivered" } else { "failed" }], [], None);
+                put(&[if delivered { "delivered" } else { "failed" }], &[]);
             }
-            Self::DegradedDecision | Self::DeadLetter | Self::FlushError => {
-                push(out, key, [], [], None);
-            }
+            Self::DegradedDecision | Self::DeadLetter | Self::FlushError => put(&[], &[]),
         }
     }
 
@@ -184,14 +184,11 @@ impl Series<'_> {
 }
 
 /// `labels` are of closed lists, and need no escapes. `observed`: of a histogram, the bucket and the value.
-///
-/// The numbers of labels and names are known when it is compiled, so that no loop is left.
-#[inline]
-fn push<const LABELS: usize, const NAMES: usize>(
+fn push(
     out: &mut String,
     key: &str,
-    labels: [&str; LABELS],
-    names: [&str; NAMES],
+    labels: &[&str],
+    names: &[&str],
     observed: Option<(Option<u64>, u64)>,
 ) {
     out.push_str("[\"");
@@ -217,9 +214,8 @@ fn push<const LABELS: usize, const NAMES: usize>(
 }
 
 /// Each push has a cost, so quotes and commas go together.
-#[inline]
-fn push_texts<const TEXTS: usize>(out: &mut String, texts: [&str; TEXTS], may_need_escapes: bool) {
-    for (at, text) in texts.into_iter().enumerate() {
+fn push_texts(out: &mut String, texts: &[&str], may_need_escapes: bool) {
+    for (at, text) in texts.iter().enumerate() {
         out.push_str(if at == 0 { "\"" } else { "\",\"" });
         if may_need_escapes && needs_escapes(text) {
             // A text always serializes.
@@ -229,7 +225,7 @@ fn push_texts<const TEXTS: usize>(out: &mut String, texts: [&str; TEXTS], may_ne
             out.push_str(text);
         }
     }
-    if TEXTS > 0 {
+    if !texts.is_empty() {
         out.push('"');
     }
 }

@@ -171,35 +171,36 @@ impl Payload {
         ];
         let mut writer = Writer::default();
         writer.map(10 + optional.into_iter().filter(|is_present| *is_present).count());
-        let key = |writer: &mut Writer, key: u64| writer.unsigned(key);
-        key(&mut writer, 0);
+        writer.unsigned(keys::VERSION);
         writer.unsigned(VERSION);
-        key(&mut writer, 1);
+        writer.unsigned(keys::ID);
         writer.bytes(&self.id.0);
-        key(&mut writer, 2);
+        writer.unsigned(keys::KIND);
         writer.unsigned(u64::from(issuing.is_some()));
-        key(&mut writer, 3);
+        writer.unsigned(keys::TOOLS);
         writer.map(tools.len());
         for (name, arguments) in tools {
             writer.text(name);
             arguments.write(&mut writer);
         }
-        key(&mut writer, 4);
+        writer.unsigned(keys::HOLDER);
         write_key(&mut writer, &self.holder);
-        key(&mut writer, 5);
+        writer.unsigned(keys::ISSUER);
         write_key(&mut writer, &self.issuer);
-        for (number, value) in
-            [(6, self.issued_at_s), (7, self.expires_at_s), (8, u64::from(self.max_depth))]
-        {
-            key(&mut writer, number);
+        for (key, value) in [
+            (keys::ISSUED_AT, self.issued_at_s),
+            (keys::EXPIRES_AT, self.expires_at_s),
+            (keys::MAX_DEPTH, u64::from(self.max_depth)),
+        ] {
+            writer.unsigned(key);
             writer.unsigned(value);
         }
         if let Some(hash) = &self.parent_hash {
-            key(&mut writer, 9);
+            writer.unsigned(keys::PARENT_HASH);
             writer.octets(hash);
         }
         if !extensions.is_empty() {
-            key(&mut writer, 10);
+            writer.unsigned(keys::EXTENSIONS);
             writer.map(extensions.len());
             for (name, value) in &extensions {
                 writer.text(name);
@@ -207,51 +208,57 @@ impl Payload {
             }
         }
         if let Some(issuing) = issuing {
-            key(&mut writer, 11);
+            writer.unsigned(keys::ISSUABLE);
             writer.array(issuing.tools.len());
             issuing.tools.iter().for_each(|tool| writer.text(tool));
             if let Some(depth) = issuing.max_depth {
-                key(&mut writer, 13);
+                writer.unsigned(keys::MAX_ISSUE_DEPTH);
                 writer.unsigned(u64::from(depth));
             }
             if let Some(bounds) = &issuing.bounds {
-                key(&mut writer, 14);
+                writer.unsigned(keys::BOUNDS);
                 bounds.write(&mut writer);
             }
         }
         if !self.approvers.is_empty() {
-            key(&mut writer, 15);
+            writer.unsigned(keys::APPROVERS);
             writer.array(self.approvers.len());
             self.approvers.iter().for_each(|approver| write_key(&mut writer, approver));
         }
         if let Some(min) = self.min_approvals {
-            key(&mut writer, 16);
+            writer.unsigned(keys::MIN_APPROVALS);
             writer.unsigned(u64::from(min));
         }
         if let Some(clearance) = self.clearance {
-            key(&mut writer, 17);
+            writer.unsigned(keys::CLEARANCE);
             writer.unsigned(u64::from(clearance));
         }
-        key(&mut writer, 18);
+        writer.unsigned(keys::DEPTH);
         writer.unsigned(u64::from(self.depth));
         writer.bytes
     }
 }
 
-/// The keys of the map that are needed elsewhere than where they are read.
+/// The keys of the map.
 mod keys {
-    pub const VERSION: u32 = 0;
-    pub const ID: u32 = 1;
-    pub const KIND: u32 = 2;
-    pub const TOOLS: u32 = 3;
-    pub const HOLDER: u32 = 4;
-    pub const ISSUER: u32 = 5;
-    pub const ISSUED_AT: u32 = 6;
-    pub const EXPIRES_AT: u32 = 7;
-    pub const MAX_DEPTH: u32 = 8;
-    pub const ISSUABLE: u32 = 11;
-    pub const MAX_ISSUE_DEPTH: u32 = 13;
-    pub const BOUNDS: u32 = 14;
+    pub const VERSION: u64 = 0;
+    pub const ID: u64 = 1;
+    pub const KIND: u64 = 2;
+    pub const TOOLS: u64 = 3;
+    pub const HOLDER: u64 = 4;
+    pub const ISSUER: u64 = 5;
+    pub const ISSUED_AT: u64 = 6;
+    pub const EXPIRES_AT: u64 = 7;
+    pub const MAX_DEPTH: u64 = 8;
+    pub const PARENT_HASH: u64 = 9;
+    pub const EXTENSIONS: u64 = 10;
+    pub const ISSUABLE: u64 = 11;
+    pub const MAX_ISSUE_DEPTH: u64 = 13;
+    pub const BOUNDS: u64 = 14;
+    pub const APPROVERS: u64 = 15;
+    pub const MIN_APPROVALS: u64 = 16;
+    pub const CLEARANCE: u64 = 17;
+    pub const DEPTH: u64 = 18;
 }
 
 /// The fields of the map, before they are checked against each other.
@@ -297,7 +304,7 @@ impl Fields {
     }
 
     /// Whether each of these keys was read.
-    fn has(&self, keys: &[u32]) -> bool {
+    fn has(&self, keys: &[u64]) -> bool {
         keys.iter().all(|key| self.seen >> key & 1 == 1)
     }
 
@@ -321,38 +328,38 @@ impl Fields {
     fn field(&mut self, key: u64, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         let payload = &mut self.payload;
         match key {
-            0 => self.version = reader.unsigned()?,
-            1 => payload.id = WarrantId(*reader.exact()?),
-            2 => self.kind = reader.unsigned()?,
-            3 => {
+            keys::VERSION => self.version = reader.unsigned()?,
+            keys::ID => payload.id = WarrantId(*reader.exact()?),
+            keys::KIND => self.kind = reader.unsigned()?,
+            keys::TOOLS => {
                 self.tools = reader.entries(MAX_TOOLS, |reader, name| {
                     allowed_tool(name)?;
                     Arguments::read(reader)
                 })?;
             }
-            4 => payload.holder = read_key(reader)?,
-            5 => payload.issuer = read_key(reader)?,
-            6 => payload.issued_at_s = reader.unsigned()?,
-            7 => payload.expires_at_s = reader.unsigned()?,
-            8 => payload.max_depth = reader.small()?,
-            9 => {
+            keys::HOLDER => payload.holder = read_key(reader)?,
+            keys::ISSUER => payload.issuer = read_key(reader)?,
+            keys::ISSUED_AT => payload.issued_at_s = reader.unsigned()?,
+            keys::EXPIRES_AT => payload.expires_at_s = reader.unsigned()?,
+            keys::MAX_DEPTH => payload.max_depth = reader.small()?,
+            keys::PARENT_HASH => {
                 let hash = reader.octets(32)?.try_into();
                 payload.parent_hash = Some(hash.map_err(|_| Malformed("a hash is too short"))?);
             }
-            10 => payload.extensions(reader)?,
-            11 => {
+            keys::EXTENSIONS => payload.extensions(reader)?,
+            keys::ISSUABLE => {
                 self.issuing.tools = reader.list(MAX_TOOLS, |reader| {
                     let name = reader.text()?;
                     allowed_tool(name)?;
                     Ok(name.to_owned())
                 })?;
             }
-            13 => self.issuing.max_depth = Some(reader.small()?),
-            14 => self.issuing.bounds = Some(Arguments::read(reader)?),
-            15 => payload.approvers = reader.list(MAX_APPROVERS, read_key)?,
-            16 => payload.min_approvals = Some(reader.small()?),
-            17 => payload.clearance = Some(reader.small()?),
-            18 => payload.depth = reader.small()?,
+            keys::MAX_ISSUE_DEPTH => self.issuing.max_depth = Some(reader.small()?),
+            keys::BOUNDS => self.issuing.bounds = Some(Arguments::read(reader)?),
+            keys::APPROVERS => payload.approvers = reader.list(MAX_APPROVERS, read_key)?,
+            keys::MIN_APPROVALS => payload.min_approvals = Some(reader.small()?),
+            keys::CLEARANCE => payload.clearance = Some(reader.small()?),
+            keys::DEPTH => payload.depth = reader.small()?,
             _ => return Err(Malformed("a field is unknown")),
         }
         Ok(())
