@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -48,6 +48,9 @@ demo-invoice: setup ## let an agent pay a poisoned invoice, and show what its ap
 
 demo-limits: setup ## let an agent spend a daily amount, and kill the runtime meanwhile
 	@npm run --silent demo-limits
+
+demo-warrant: setup ## let an orchestrator hand a sub-agent small refunds, and an injected text ask for more
+	@npm run --silent demo-warrant
 
 check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo fmt --all --check

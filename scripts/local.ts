@@ -94,7 +94,7 @@ export async function printedBy(url: string, args: string[], env: Record<string,
 
 /** Shows a command of the administrator, and runs it. It returns what the command prints. */
 export function showCommand(url: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-  console.log(`$ gateward ${args.map((arg) => (/[\s*]/.test(arg) ? `'${arg}'` : arg)).join(" ")}`);
+  console.log(`$ gateward ${args.map((arg) => (/[\s*"]/.test(arg) ? `'${arg}'` : arg)).join(" ")}`);
   return printedBy(url, args, env);
 }
 

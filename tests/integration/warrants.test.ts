@@ -219,7 +219,7 @@ describe("without a credential", () => {
       ["a root of its own", own.headers(ORCHESTRATOR, "refund", GOOD)],
       ["a chain of its own", others.headers(STRANGER, "refund", GOOD)],
     ] as const) {
-      expect(await saidTo(locator, GOOD, headers), what).toBe("401 unauthorized");
+      expect(await saidTo(locator, GOOD, headers), what).toBe("401 warrant_refused");
     }
     expect(await saidTo(`${locator.slice(0, -1)}${locator.endsWith("0") ? "1" : "0"}`, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 unauthorized");
     for (const path of ["/v1/approvals", "/v1/decisions", "/v1/agents", "/v1/limits/status"]) {
@@ -246,19 +246,19 @@ describe("without a credential", () => {
     const good = chain.headers(ORCHESTRATOR, "refund", GOOD);
     const others = Chain.root({ by: ROOT, holder: STRANGER, tools: { refund: {} } }).headers(STRANGER, "refund", GOOD);
     const before = await gateward.laneIds();
-    for (const [what, locator, headers] of [
-      ["a seal of another key", of("orchestrator", ORCHESTRATOR, 0, MAC_KEY.replace("a", "b")), good],
-      ["another seal", `${real.slice(0, -1)}${real.endsWith("0") ? "1" : "0"}`, good],
-      ["no seal", real.slice(0, cut), good],
-      ["another agent's name", sealed(of("other", ORCHESTRATOR)), good],
-      ["another lane", sealed(of("orchestrator", ORCHESTRATOR, 1)), good],
-      ["another key", sealed(of("orchestrator", STRANGER)), others],
-      ["no warrant", real, {}],
-      ["no proof", real, { "x-tenuo-warrant": chain.text }],
-      ["somebody else's proof", real, chain.headers(STRANGER, "refund", GOOD)],
-      ["somebody else's chain", real, others],
+    for (const [code, what, locator, headers] of [
+      ["unauthorized", "a seal of another key", of("orchestrator", ORCHESTRATOR, 0, MAC_KEY.replace("a", "b")), good],
+      ["unauthorized", "another seal", `${real.slice(0, -1)}${real.endsWith("0") ? "1" : "0"}`, good],
+      ["unauthorized", "no seal", real.slice(0, cut), good],
+      ["unauthorized", "another agent's name", sealed(of("other", ORCHESTRATOR)), good],
+      ["unauthorized", "another lane", sealed(of("orchestrator", ORCHESTRATOR, 1)), good],
+      ["unauthorized", "another key", sealed(of("orchestrator", STRANGER)), others],
+      ["warrant_refused", "no warrant", real, {}],
+      ["warrant_refused", "no proof", real, { "x-tenuo-warrant": chain.text }],
+      ["warrant_refused", "somebody else's proof", real, chain.headers(STRANGER, "refund", GOOD)],
+      ["warrant_refused", "somebody else's chain", real, others],
     ] as const) {
-      expect(await saidTo(locator, GOOD, headers), what).toBe("401 unauthorized");
+      expect(await saidTo(locator, GOOD, headers), what).toBe(`401 ${code}`);
       expect(await gateward.laneIds(), what).toEqual(before);
     }
     // Whether the root is registered, only the lane knows.
@@ -269,7 +269,7 @@ describe("without a credential", () => {
   test("a revoked warrant identifies nobody", async () => {
     const chain = task();
     await tenant.api.create("/v1/warrant-revocations", { warrant_id: chain.id, reason: "done" });
-    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 unauthorized");
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 warrant_refused");
   });
 
   test("the same for an API and for an MCP server", async () => {
@@ -292,7 +292,7 @@ describe("without a credential", () => {
     expect(await outcome(await message({ tenuo: chain.member(WORKER, "record", {}) }))).toBe("200 -");
     const refunds = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} } });
     expect(await outcome(await message({ tenuo: refunds.member(ORCHESTRATOR, "record", {}) }))).toBe("200 -32001");
-    expect((await message({})).status).toBe(401);
+    expect(await outcome(await message({}))).toBe("401 -32001");
     const { status } = await recorder.send({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { token: locator });
     expect(status).toBe(401);
     expect(recorder.upstream.received).toHaveLength(1);

@@ -15,7 +15,7 @@ use gateward_core::json::{Json, parse};
 use gateward_core::warrant::chain::sha256;
 use gateward_core::warrant::constraint::{self, Arguments, Constraint};
 use gateward_core::warrant::mint::Secret;
-use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::payload::{Issuing, Payload, Powers, WarrantId};
 use gateward_core::warrant::revocation::{MAX_VERSION, RevocationList};
 use gateward_core::warrant::text;
 use tenuo::constraints::{ConstraintSet, ConstraintValue, Exact, Range, Wildcard};
@@ -284,8 +284,8 @@ fn three_links() -> [Payload; 3] {
     [root, second, third]
 }
 
-/// Each link is signed by the holder of the one before it, but for the last.
-fn signed(links: &[Payload; 3], last: u8) -> Vec<u8> {
+/// Each link is signed by the holder of the one before it, but for the third.
+fn signed(links: &[Payload], last: u8) -> Vec<u8> {
     let issuers = links.iter().zip([ROOT, AGENT, last]);
     let warrants: Vec<_> = issuers.map(|(link, issuer)| key(issuer).issue(link)).collect();
     text::join(&warrants)
@@ -315,6 +315,25 @@ Link 2 against link 1
 
 Rules and signatures hold. But link 0 is not valid now: it has expired, or was issued in the future.";
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn inspect_compares_a_warrant_that_calls_with_the_bounds_of_the_one_that_issued_it() {
+    let [first, second, _] = three_links();
+    let (_, bounds) = refund(500.0, Constraint::Wildcard);
+    let issuing =
+        Issuing { tools: vec!["refund".to_owned()], max_depth: None, bounds: Some(bounds) };
+    let root = Payload { powers: Powers::Issuer(issuing), ..first };
+    let child = Payload { powers: second.powers, ..child(&root, 2, WORKER) };
+    let shown = printed(&["inspect", &text::encode(&signed(&[root, child], AGENT))]);
+    let expected = "\
+Link 1 against link 0
+  tool    name            before                                                         after
+  refund  amount          {\"range\":{\"max\":500}}                                          {\"range\":{\"max\":50}}
+  refund  customer        {\"wildcard\":null}                                              {\"exact\":\"c-7\"}
+  -       kind            issuer                                                         execution
+";
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]

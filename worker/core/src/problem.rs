@@ -54,6 +54,7 @@ problem_codes! {
     InputInvalid = "input_invalid", 400, "The JSON is ambiguous";
     Unauthorized = "unauthorized", 401, "The credential is not valid";
     CredentialExpired = "credential_expired", 401, "The credential has expired";
+    WarrantRefused = "warrant_refused", 401, "The warrant does not identify the caller";
     SignatureInvalid = "signature_invalid", 401, "The signature is not valid";
     SignatureRequired = "signature_required", 401, "The credential requires signed requests";
     Forbidden = "forbidden", 403, "The credential does not allow this";

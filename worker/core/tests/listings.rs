@@ -8,8 +8,9 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
 
 use gateward_core::call::command::{Candidate, Purpose};
 use gateward_core::gate::Books;
@@ -29,6 +30,8 @@ use support::{Gate, START_MS, command, read_call, records, tool, with};
 
 /// Sets of policies; each is listed once and then called [`CALLS_PER_LIST`] times.
 const SETS: u32 = 2_000;
+/// The processors of a small machine. Each thread takes a part of the sets.
+const THREADS: u32 = 2;
 const CALLS_PER_LIST: usize = 24;
 
 fn trust() -> impl Strategy<Value = SourceTrust> {
@@ -220,12 +223,30 @@ fn decision(
 
 #[test]
 fn whatever_a_list_hides_is_denied_whatever_its_call_says() {
-    let (hidden, hidden_by_trust, shown_for_approval) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let met = [const { AtomicU32::new(0) }; 3];
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| list_and_decide(&met));
+        }
+    });
+    let what = [
+        "hidden",
+        "hidden because of the credential's highest trust",
+        "shown though they can only be approved",
+    ];
+    for (what, met) in what.into_iter().zip(met) {
+        let met = met.into_inner();
+        assert!(met > SETS / 100, "only {met} lists were {what}");
+    }
+}
+
+/// Lists tools under random policies, and decides random calls of them.
+fn list_and_decide([hidden, hidden_by_trust, shown_for_approval]: &[AtomicU32; 3]) {
     let gate = Gate::new();
     let policies = prop::collection::vec(policy(), 1..=4);
     let claims = prop::collection::vec(claim(), CALLS_PER_LIST);
     let cases = (policies, claims, trust(), any::<bool>(), any::<bool>());
-    let config = Cases { cases: SETS, failure_persistence: None, ..Cases::default() };
+    let config = Cases { cases: SETS / THREADS, failure_persistence: None, ..Cases::default() };
     let result =
         TestRunner::new(config).run(&cases, |(policies, claims, highest, mutates, signed)| {
             let policies = policies.iter().enumerate();
@@ -243,7 +264,7 @@ fn whatever_a_list_hides_is_denied_whatever_its_call_says() {
             if shown {
                 let held = decided.iter().any(|decision| decision == "require_approval");
                 let passes = decided.iter().any(|decision| decision == "allow");
-                shown_for_approval.set(shown_for_approval.get() + u32::from(held && !passes));
+                shown_for_approval.fetch_add(u32::from(held && !passes), Relaxed);
                 return Ok(());
             }
             for (decision, claim) in decided.iter().zip(&claims) {
@@ -252,21 +273,14 @@ fn whatever_a_list_hides_is_denied_whatever_its_call_says() {
                     "{decision} {claim:?}"
                 );
             }
-            hidden.set(hidden.get() + 1);
+            hidden.fetch_add(1, Relaxed);
             let trusted = listed(mutates, SourceTrust::TrustedInternalSigned, true);
             let by_trust = is_shown(&gate, &engine, &trusted, true);
-            hidden_by_trust.set(hidden_by_trust.get() + u32::from(by_trust));
+            hidden_by_trust.fetch_add(u32::from(by_trust), Relaxed);
             Ok(())
         });
     if let Err(error) = result {
         panic!("{error}");
-    }
-    for (what, met) in [
-        ("hidden", &hidden),
-        ("hidden because of the credential's highest trust", &hidden_by_trust),
-        ("shown though they can only be approved", &shown_for_approval),
-    ] {
-        assert!(met.get() > SETS / 100, "only {} lists were {what}", met.get());
     }
 }
 

@@ -517,7 +517,7 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
     for (trust, links, expected) in [
         (trusted, 1, (200, "policy_allow")),
         (trusted, 3, (200, "policy_allow")),
-        (trusted, 9, (401, "unauthorized")),
+        (trusted, 9, (401, "warrant_refused")),
         (None, 1, (401, "unauthorized")),
     ] {
         let (status, code) = outcome(&open(false, trust), &located(&read_call(), links, now_s()));

@@ -525,6 +525,27 @@ fn a_warrant_has_the_bounds_of_the_format() {
     assert!(envelopes(&stack).is_ok());
     let stack = text::join(&vec![secret(ROOT).issue(&root()); most::MAX_LINKS + 1]);
     assert!(envelopes(&stack).is_err(), "links");
+
+    // A zero takes one byte.
+    let of_bytes = |bytes: usize| {
+        let full = (0..7).map(|at| (format!("x{at}"), vec![0; most::MAX_EXTENSION_BYTES]));
+        let with = |last: usize| {
+            let extensions = full.clone().chain([("x7".to_owned(), vec![0; last])]).collect();
+            secret(ROOT).issue(&Payload { extensions, ..root() })
+        };
+        let empty = with(256).len() - 256;
+        with(bytes - empty)
+    };
+    let largest = of_bytes(most::MAX_WARRANT_BYTES);
+    assert_eq!(largest.len(), most::MAX_WARRANT_BYTES);
+    assert!(envelopes(&largest).is_ok());
+    let stack = text::join(&[largest, of_bytes(most::MAX_WARRANT_BYTES + 1)]);
+    let reason = "Link 1 of the warrant's chain: it is too large.";
+    assert_eq!(envelopes(&stack).unwrap_err().reason, reason);
+
+    let stack_of = |bytes| text::stack(&text::encode(&vec![0; bytes]));
+    assert!(stack_of(most::MAX_STACK_BYTES).is_ok());
+    assert!(stack_of(most::MAX_STACK_BYTES + 1).is_err());
 }
 
 fn tools(payload: &mut Payload) -> &mut Vec<(String, Arguments)> {
@@ -658,43 +679,50 @@ fn a_tool_with_a_slash_in_its_name_is_named_with_its_server() {
 }
 
 #[test]
-fn a_refusal_without_cryptography_comes_first_and_a_known_chain_pays_for_its_proof_only() {
-    let mut cache = Cache::default();
-    let forged = |it: &mut Presented| {
-        let last = it.stack.len() - 1;
-        it.stack[last] ^= 1;
+fn a_refusal_without_cryptography_comes_first_and_says_so() {
+    let too_much = r#"{"amount":51,"customer":"c-7"}"#;
+    let link = |reason: &str| ["Link 0 of the warrant's chain: ", reason].concat();
+    let change = |change: fn(&mut Payload)| {
+        let mut root = root();
+        change(&mut root);
+        root
     };
-    // The signature is wrong too, but that is not looked at.
-    let wrong = judge_with(
-        &[root()],
-        ORCHESTRATOR,
-        r#"{"amount":51,"customer":"c-7"}"#,
-        forged,
-        &mut cache,
-    );
-    assert_eq!(wrong.unwrap_err().code, ReasonCode::WarrantArgumentRefused);
-    let missing = judge_with(
-        &[root()],
-        ORCHESTRATOR,
-        REFUND,
-        |it| {
-            forged(it);
-            it.proof = None;
-        },
-        &mut cache,
-    );
-    assert_eq!(missing.unwrap_err().code, ReasonCode::WarrantProofMissing);
-    assert!(judge_with(&[root()], ORCHESTRATOR, REFUND, |_| {}, &mut cache).is_ok());
-    assert!(
-        judge_with(&[root()], ORCHESTRATOR, REFUND, |_| {}, &mut cache).is_ok(),
-        "from the cache"
-    );
-    let changed = judge_with(&[root()], ORCHESTRATOR, REFUND, forged, &mut cache);
-    assert_eq!(
-        changed.unwrap_err().code,
-        ReasonCode::WarrantSignatureInvalid,
-        "other bytes, another chain"
-    );
+    let late = change(|it| it.expires_at_s = NOW_S);
+    let other = change(|it| tools(it)[0].0 = "charge".to_owned());
+    let missing = "The call has a warrant, but no proof that the caller holds it.".to_owned();
+    for (root, arguments, is_proved, expected) in [
+        (root(), too_much, true, link("it does not allow this value of `amount`.")),
+        (other, REFUND, true, link("it does not name the tool `refund`.")),
+        (late, REFUND, true, link("it has expired.")),
+        (root(), REFUND, false, missing),
+    ] {
+        // The signature is wrong too, but that is not looked at.
+        let change = |it: &mut Presented| {
+            forge(it);
+            it.proof = it.proof.take().filter(|_| is_proved);
+        };
+        let refused = judge_with(&[root], ORCHESTRATOR, arguments, change, &mut Cache::default());
+        assert_eq!(
+            refused.unwrap_err().reason,
+            [&expected, " No signature was verified."].concat()
+        );
+    }
+}
+
+fn forge(presented: &mut Presented) {
+    *presented.stack.last_mut().unwrap() ^= 1;
+}
+
+#[test]
+fn a_known_chain_pays_for_its_proof_only() {
+    let mut cache = Cache::default();
+    for _ in 0..2 {
+        assert!(judge_with(&[root()], ORCHESTRATOR, REFUND, |_| {}, &mut cache).is_ok());
+    }
+    // Other bytes are another chain.
+    let forged = judge_with(&[root()], ORCHESTRATOR, REFUND, forge, &mut cache).unwrap_err();
+    assert_eq!(forged.code, ReasonCode::WarrantSignatureInvalid);
+    assert!(!forged.reason.contains("No signature"), "{}", forged.reason);
 }
 
 /// For a caller without a credential, chain and proof come first: a refusal of the call is one of the caller's.

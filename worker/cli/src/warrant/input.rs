@@ -46,8 +46,7 @@ pub fn stack(argument: &str) -> Result<Vec<u8>, Failure> {
 
 /// The links of a stack, from the root to the leaf.
 pub fn links(stack: &[u8]) -> Result<Vec<Envelope<'_>>, Failure> {
-    let malformed = |reason| Failure::Other(format!("the warrant cannot be read: {reason}"));
-    envelopes(stack).map_err(malformed)
+    envelopes(stack).map_err(refused)
 }
 
 /// Verifies the rules and signatures of all links.

@@ -1,5 +1,6 @@
 //! What a link narrows against the link before it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use gateward_core::id::rfc3339;
@@ -37,16 +38,17 @@ impl Change {
 /// All differences: of the tools, then of the warrant itself.
 pub fn changes(parent: &Payload, child: &Payload) -> Vec<Change> {
     let mut changes = Vec::new();
-    if let (Powers::Execution(wide), Powers::Execution(narrow)) = (&parent.powers, &child.powers) {
+    if let Powers::Execution(narrow) = &child.powers {
         for (tool, arguments) in narrow {
-            if let Some(before) = parent.tool(tool) {
-                of_tool(tool, before, arguments, &mut changes);
-            } else {
-                changes.push(whole(tool, REFUSED, "allowed"));
+            match before(parent, tool) {
+                Some(before) => of_tool(tool, &before, arguments, &mut changes),
+                None => changes.push(whole(tool, REFUSED, "allowed")),
             }
         }
-        let dropped = wide.iter().filter(|(tool, _)| !narrow.iter().any(|(it, _)| it == tool));
-        changes.extend(dropped.map(|(tool, _)| whole(tool, "allowed", REFUSED)));
+        if let Powers::Execution(wide) = &parent.powers {
+            let dropped = wide.iter().filter(|(tool, _)| !narrow.iter().any(|(it, _)| it == tool));
+            changes.extend(dropped.map(|(tool, _)| whole(tool, "allowed", REFUSED)));
+        }
     }
     let members = members(parent).into_iter().zip(members(child));
     changes.extend(members.filter(|(before, after)| before != after).map(
@@ -58,6 +60,18 @@ pub fn changes(parent: &Payload, child: &Payload) -> Vec<Change> {
         },
     ));
     changes
+}
+
+/// What a link allows a child's tool: its own constraints, or the bounds of a link that issues.
+fn before<'a>(parent: &'a Payload, tool: &str) -> Option<Cow<'a, Arguments>> {
+    match &parent.powers {
+        Powers::Execution(_) => parent.tool(tool).map(Cow::Borrowed),
+        Powers::Issuer(issuing) => {
+            let is_issuable = issuing.tools.iter().any(|name| name == tool || name == "*");
+            let bounds = || issuing.bounds.as_ref().map_or_else(Cow::default, Cow::Borrowed);
+            is_issuable.then(bounds)
+        }
+    }
 }
 
 fn whole(tool: &str, before: &str, after: &str) -> Change {

@@ -65,7 +65,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if command.located
         && let Err(refusal) = warrant::identify(command, facts)
     {
-        let problem = Problem::new(ProblemCode::Unauthorized, &refusal.reason);
+        let problem = Problem::new(ProblemCode::WarrantRefused, &refusal.reason);
         return Err(Stop::Problem(problem, Some(Counted::WarrantRefused(refusal.code))));
     }
     if let Some(networks) = &credential.allowed_networks

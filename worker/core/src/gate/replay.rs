@@ -3,6 +3,7 @@
 //! A dry run neither sees stored answers nor stores one.
 
 use super::draft::{Draft, Stop};
+use super::step::Counted;
 use super::warrant;
 use crate::bounds::MAX_CLOCK_SKEW_MS;
 use crate::problem::{Problem, ProblemCode};
@@ -27,7 +28,8 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
             if draft.command.warrant.is_some()
                 && let Err(refusal) = warrant::carries(draft.command, facts)
             {
-                return problem(ProblemCode::CallDenied, &refusal.reason);
+                let problem = Problem::new(ProblemCode::CallDenied, &refusal.reason);
+                return Err(Stop::Problem(problem, Some(Counted::WarrantRefused(refusal.code))));
             }
             return Err(Stop::Stored(stored.response.clone()));
         }

@@ -16,7 +16,8 @@ use crate::velocity::shared::Look;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     AuthenticationFailed,
-    /// The warrant of a caller without a credential does not identify the caller, for this reason.
+    /// For this reason, a warrant does not identify a caller without a credential, or does not carry a repeated
+    /// request any more.
     WarrantRefused(ReasonCode),
     RateLimited,
     StatusDenied,

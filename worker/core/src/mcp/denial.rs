@@ -218,7 +218,11 @@ pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
     let (code, status) = (problem.code, problem.code.status());
     let message = [code.title(), ": ", &problem.detail].concat();
     let data = ProblemData { code, request_id, retry_after_s: problem.retry_after_s };
-    RpcError::new(status, own_code(status), message).with_data(&data)
+    let number = match code {
+        ProblemCode::WarrantRefused => WARRANT_DENIED,
+        _ => own_code(status),
+    };
+    RpcError::new(status, number, message).with_data(&data)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use super::chain::sha256;
 use super::judge::{Cache, Call, Claim, Presented, Tolerance, judge};
 use super::refusal::Refusal;
 use super::text;
-use crate::decision::ReasonCode;
 use crate::json::Json;
 use crate::json::raw::items_within;
 use crate::problem::{Problem, ProblemCode};
@@ -126,8 +125,7 @@ impl Carried {
                 Self { hash: sha256(&presented.stack), judged: Judged::Later(presented) }
             }
             Err(Malformed(reason)) => {
-                let reason = format!("The warrant cannot be read: {reason}.");
-                let refusal = Refusal::new(ReasonCode::WarrantMalformed, reason);
+                let refusal = Refusal::malformed(reason);
                 // The text may be of any length.
                 let text = warrant.as_bytes();
                 let text = text.get(..MAX_TEXT_BYTES).unwrap_or(text);
@@ -217,6 +215,7 @@ mod tests {
     use super::super::key::PublicKey;
     use super::super::proof::Proven;
     use super::*;
+    use crate::decision::ReasonCode;
     use crate::json::parse;
 
     fn headers(values: [Option<&str>; 3]) -> Result<Option<Carried>, Problem> {

@@ -65,14 +65,30 @@ impl<'a> Envelope<'a> {
 ///
 /// # Errors
 ///
-/// It does not have the form, or has no link, or too many.
-pub fn envelopes(bytes: &[u8]) -> Result<Vec<Envelope<'_>>, Malformed> {
+/// It does not have the form, or has no link, or too many. Says at which link, if one is the reason.
+pub fn envelopes(bytes: &[u8]) -> Result<Vec<Envelope<'_>>, Refusal> {
+    let (mut links, mut broken) = (0, None);
+    split(bytes, |reader| {
+        let envelope = Envelope::read(reader).inspect_err(|_| broken = Some(links));
+        links += 1;
+        envelope
+    })
+    .map_err(|error| match broken {
+        Some(at) => Refusal::at(ReasonCode::WarrantMalformed, at, error.0),
+        None => Refusal::malformed(error.0),
+    })
+}
+
+fn split<'a>(
+    bytes: &'a [u8],
+    mut read: impl FnMut(&mut Reader<'a>) -> Result<Envelope<'a>, Malformed>,
+) -> Result<Vec<Envelope<'a>>, Malformed> {
     let mut reader = Reader::new(bytes);
     let mut inner = reader;
     inner.array()?;
     let envelopes = match inner.is_array() {
-        true => reader.list(MAX_LINKS, Envelope::read)?,
-        false => vec![Envelope::read(&mut reader)?],
+        true => reader.list(MAX_LINKS, read)?,
+        false => vec![read(&mut reader)?],
     };
     reader.end()?;
     if envelopes.is_empty() { Err(Malformed("it has no warrant")) } else { Ok(envelopes) }

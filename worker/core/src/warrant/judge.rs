@@ -150,9 +150,8 @@ impl Cache {
 ///
 /// They cannot be read.
 pub fn links(presented: &Presented) -> Result<Vec<Payload>, Refusal> {
-    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
-    let read = envelopes.iter().map(|envelope| Payload::read(envelope.payload));
-    read.collect::<Result<_, _>>().map_err(|error| malformed(error.0))
+    let envelopes = chain::envelopes(&presented.stack)?;
+    envelopes.iter().enumerate().map(|(at, envelope)| chain::link(envelope, at)).collect()
 }
 
 /// The chain of what is presented, if it can be verified. For calls whose tool is not known yet. It is not kept: its
@@ -166,7 +165,7 @@ pub fn chain(
     agent_key: Option<PublicKey>,
     cache: &Cache,
 ) -> Result<Rc<Chain>, Refusal> {
-    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
+    let envelopes = chain::envelopes(&presented.stack)?;
     check_agent(&envelopes, agent_key)?;
     verified(presented, &envelopes, &mut Work::default(), cache)
 }
@@ -193,11 +192,6 @@ fn verified(
     Chain::verify(envelopes, hash, work).map(Rc::new)
 }
 
-#[inline(never)]
-fn malformed(reason: &str) -> Refusal {
-    Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
-}
-
 /// The last link, as it says, if it is valid at this time.
 fn leaf(
     envelopes: &[Envelope<'_>],
@@ -211,8 +205,11 @@ fn leaf(
         return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
     }
     check_agent(envelopes, call.agent_key)?;
-    let (at, leaf) =
-        envelopes.iter().enumerate().next_back().ok_or_else(|| malformed("it is empty"))?;
+    let (at, leaf) = envelopes
+        .iter()
+        .enumerate()
+        .next_back()
+        .ok_or_else(|| Refusal::malformed("it is empty"))?;
     let leaf = chain::link(leaf, at)?;
     timely(&leaf, at, call.now_s)?;
     Ok(leaf)
@@ -230,9 +227,9 @@ pub fn judge(
     cache: &mut Cache,
 ) -> Result<Claim, Refusal> {
     if presented.stack.len() > MAX_STACK_BYTES || presented.approvals.len() > MAX_APPROVALS {
-        return Err(malformed("it is too large, or has too many approvals"));
+        return Err(Refusal::malformed("it is too large, or has too many approvals"));
     }
-    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
+    let envelopes = chain::envelopes(&presented.stack)?;
     let mut work = Work::default();
     let leaf = leaf(&envelopes, call, tolerance).map_err(Refusal::before_signatures)?;
     let last = envelopes.len() - 1;
@@ -248,7 +245,7 @@ pub fn judge(
     let proof: &[u8; SIGNATURE_BYTES] = proof
         .as_slice()
         .try_into()
-        .map_err(|_| malformed("the proof has another length than 64 bytes"))
+        .map_err(|_| Refusal::malformed("the proof has another length than 64 bytes"))
         .map_err(Refusal::before_signatures)?;
 
     let chain = verified(presented, &envelopes, &mut work, cache)?;
@@ -276,7 +273,7 @@ pub fn judge(
         return Err(refusal);
     }
 
-    let Some(root) = links.first() else { return Err(malformed("it is empty")) };
+    let Some(root) = links.first() else { return Err(Refusal::malformed("it is empty")) };
     let tools = match &leaf.powers {
         Powers::Execution(tools) => tools.iter().map(|(name, _)| name.clone()).collect(),
         Powers::Issuer(_) => Vec::new(),
@@ -321,7 +318,7 @@ fn check_links(links: &[Payload], call: &Call<'_>, work: &mut Work) -> Result<()
     Ok(())
 }
 
-/// Bytes of an argument's name in a reason.
+/// Bytes of the name of an argument or a tool in a reason.
 const MAX_NAME_BYTES: usize = 100;
 
 /// The tool as the leaf names it.
@@ -349,8 +346,9 @@ fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Re
         return Err(Refusal::at(ReasonCode::WarrantToolMissing, at, reason));
     }
     let Some((arguments, _)) = arguments(leaf, call) else {
-        let reason = format!("The warrant does not name the tool `{}`.", call.tool);
-        return Err(Refusal::new(ReasonCode::WarrantToolMissing, reason));
+        let tool = shortened(call.tool, MAX_NAME_BYTES);
+        let reason = ("it does not name the tool ", Some(&*tool), "");
+        return Err(Refusal::about(ReasonCode::WarrantToolMissing, at, reason));
     };
     fits(arguments, call.input, at, work)
 }
@@ -398,11 +396,12 @@ fn check_approvals(
 ) -> Result<(), Refusal> {
     let with_server = self::name(call, true);
     let mut closed = false;
-    for gates in links.iter().filter_map(|link| link.gates.as_ref()) {
+    for (at, link) in links.iter().enumerate() {
+        let Some(gates) = &link.gates else { continue };
         let names = [with_server.as_str(), call.tool, "*"];
         closed |= gates.are_closed(&names, call.input, work).map_err(|_| {
-            let reason = "A condition of the warrant's approval gates cannot be evaluated.";
-            Refusal::new(ReasonCode::WarrantUnsupported, reason)
+            let reason = "a condition of its approval gates cannot be evaluated";
+            Refusal::at(ReasonCode::WarrantUnsupported, at, reason)
         })?;
     }
     let Some(leaf) = links.last().filter(|_| closed) else { return Ok(()) };

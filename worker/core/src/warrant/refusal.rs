@@ -31,6 +31,14 @@ impl Refusal {
         Self::new(code, text)
     }
 
+    /// A refusal of what is no warrant.
+    #[must_use]
+    #[inline(never)]
+    pub fn malformed(reason: &str) -> Self {
+        let code = ReasonCode::WarrantMalformed;
+        Self::new(code, ["The warrant cannot be read: ", reason, "."].concat())
+    }
+
     /// The same, before any cryptography.
     #[must_use]
     pub fn before_signatures(mut self) -> Self {

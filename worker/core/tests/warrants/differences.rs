@@ -51,7 +51,7 @@ static LIST: [(&str, Predicate); 21] = [
     ("its bounds are wider than its parent's", is_narrowed_otherwise),
     ("it drops or weakens an approval gate", has_other_condition),
     ("its constraint on", has_unevaluated_constraint),
-    ("A condition of the warrant's approval gates cannot be evaluated", has_unevaluated_gate),
+    ("a condition of its approval gates cannot be evaluated", has_unevaluated_gate),
     ("it does not allow this value of", refuses_value),
     ("The warrant asks for approvals", has_gate_that_is_open_there),
 ];

@@ -3,6 +3,7 @@
 //! `GATEWARD_FUZZ_CASES` is the number of cases; `make fuzz` takes more than the tests.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use gateward_core::json::{Json, parse};
 use gateward_core::warrant::bounds::DEFAULT_MAX_LINKS;
@@ -451,49 +452,86 @@ impl Case {
     }
 }
 
+/// What both said about a case.
+enum Said {
+    /// Both accept it.
+    Accepted {
+        links: usize,
+    },
+    BothRefused,
+    /// Only Gateward refuses it, for a reason on the list of differences.
+    Stricter {
+        reason: &'static str,
+        links: usize,
+    },
+    Unlisted(String),
+}
+
+fn compare(seed: u64) -> Said {
+    let case = Case::new(seed);
+    match (case.judge(), case.reference()) {
+        (Ok(claim), Ok(())) => {
+            assert!(claim.ids.len() <= DEFAULT_MAX_LINKS, "seed {seed}");
+            assert_eq!(claim.root, secret(1).public());
+            root_allows(&case, seed);
+            Said::Accepted { links: claim.ids.len() }
+        }
+        (Err(_), Err(_)) => Said::BothRefused,
+        (Ok(_), Err(error)) => {
+            panic!("seed {seed}: only Gateward accepts it: {error}\n{:?}", case.links)
+        }
+        (Err(refusal), Ok(())) => {
+            match Refused::new(&case.presented, case.tool, &case.input, &refusal).listed() {
+                Some(reason) => Said::Stricter { reason, links: case.links.len() },
+                None => Said::Unlisted(format!("seed {seed}: {}", refusal.reason)),
+            }
+        }
+    }
+}
+
 #[test]
 fn what_gateward_accepts_the_reference_accepts_and_refusals_differ_as_listed() {
     let (mut accepted, mut shared) = (0_u64, 0_u64);
     // Chains that the reference accepts, and Gateward too unless they are too long.
     let mut by_length = [0_u64; LONGEST + 1];
     let mut stricter: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut unlisted: BTreeMap<String, u64> = BTreeMap::new();
-    for seed in 0..cases() {
-        let case = Case::new(seed);
-        let theirs = case.reference();
-        match (case.judge(), theirs) {
-            (Ok(claim), Ok(())) => {
+    let mut unlisted: Vec<String> = Vec::new();
+    for said in in_threads(cases(), compare) {
+        match said {
+            Said::Accepted { links } => {
                 accepted += 1;
-                by_length[claim.ids.len()] += 1;
-                assert!(claim.ids.len() <= DEFAULT_MAX_LINKS, "seed {seed}");
-                assert_eq!(claim.root, secret(1).public());
-                root_allows(&case, seed);
+                by_length[links] += 1;
             }
-            (Err(_), Err(_)) => shared += 1,
-            (Ok(_), Err(error)) => {
-                panic!("seed {seed}: only Gateward accepts it: {error}\n{:?}", case.links)
+            Said::BothRefused => shared += 1,
+            Said::Stricter { reason, links } => {
+                *stricter.entry(reason).or_default() += 1;
+                by_length[LONGEST] += u64::from(links == LONGEST);
             }
-            (Err(refusal), Ok(())) => {
-                let listed =
-                    Refused::new(&case.presented, case.tool, &case.input, &refusal).listed();
-                match listed {
-                    Some(listed) => {
-                        *stricter.entry(listed).or_default() += 1;
-                        by_length[LONGEST] += u64::from(case.links.len() == LONGEST);
-                    }
-                    None => drop(unlisted.insert(refusal.reason, seed)),
-                }
-            }
+            Said::Unlisted(reason) => unlisted.push(reason),
         }
     }
     println!("{accepted} accepted, {shared} refused by both, stricter: {stricter:#?}");
     println!("By length: {:?}", &by_length[1..]);
-    assert!(unlisted.is_empty(), "only Gateward refuses these seeds: {unlisted:#?}");
+    assert!(unlisted.is_empty(), "only Gateward refuses these: {unlisted:#?}");
     // Otherwise the cases show little.
     assert!(accepted * 20 > cases(), "{accepted}");
     for (length, count) in by_length.iter().enumerate().skip(1) {
         assert!(*count >= cases() / 20_000, "{length} links: {count}");
     }
+}
+
+/// Runs all seeds on all processors. The results are in no order.
+fn in_threads<T: Send>(seeds: u64, run: fn(u64) -> T) -> Vec<T> {
+    let threads = thread::available_parallelism().unwrap().get();
+    thread::scope(|scope| {
+        let started: Vec<_> = (0..threads)
+            .map(|first| {
+                let seeds = (first as u64..seeds).step_by(threads);
+                scope.spawn(move || seeds.map(run).collect::<Vec<T>>())
+            })
+            .collect();
+        started.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// A call that passes with a chain is one that its root alone allows, also a root that only issues. The reference says

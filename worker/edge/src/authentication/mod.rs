@@ -174,7 +174,7 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
     }
     let refused = |code, reason: &str| {
         failures::count_warrant(request, app, code);
-        Err(Problem::new(ProblemCode::Unauthorized, reason))
+        Err(Problem::new(ProblemCode::WarrantRefused, reason))
     };
     let agent_key = match command.warrant.as_ref().map(|carried| &carried.judged) {
         None => return refused(ReasonCode::WarrantRequired, NO_CREDENTIAL),
