@@ -17,7 +17,7 @@ const TELL_HEAD_MS = 40_000;
 const CALLS = 20;
 /** How many of the receipts after the backup a lane of the second tenant no longer has. */
 const LOST = 5;
-/** More than the 25,000 rows that a lane writes again in one run of its alarm. */
+/** More than the 5,000 rows that a lane writes again before it compares once more. */
 const MANY = 6_000;
 const AT_ONCE = 50;
 /** Hashes of a full tile. */

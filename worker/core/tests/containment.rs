@@ -2,7 +2,7 @@
 //!
 //! `make containment` replays the same tasks through the built worker, and writes the table in `docs/provenance.md`. That
 //! takes minutes. This test decides each call in the same core, reads the same results by the same code, and compares what
-//! it finds with the table. The row with derived roles is left out, because `gateward-admin` derives them.
+//! it finds with the table.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use gateward_admin::roles;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::parse_start;
 use gateward_core::decision::Decision;
@@ -39,7 +40,8 @@ struct Server {
 
 #[derive(Deserialize)]
 struct Tool {
-    definition: Definition,
+    /// As the server lists it.
+    definition: Json,
     mutates: bool,
     egress: bool,
     risk: Risk,
@@ -49,11 +51,6 @@ struct Tool {
     reach: Option<Reach>,
     #[serde(default)]
     result_trust: ResultTrust,
-}
-
-#[derive(Deserialize)]
-struct Definition {
-    name: String,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +83,19 @@ struct Data {
 struct Configuration {
     trust: ServerTrust,
     instruction: bool,
-    without: &'static str,
+    other: Other,
+}
+
+/// What is not as the data say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Other {
+    Nothing,
+    /// Roles and reach are as Gateward derives them from the definitions.
+    DerivedRoles,
+    NoRoles,
+    NoResultTrust,
+    NoDestinations,
+    NoPlan,
 }
 
 /// What became of one call.
@@ -117,7 +126,8 @@ fn load() -> Data {
     let mut tools = BTreeMap::new();
     for Server { server, tools: of_server } in read_all::<Server>("servers") {
         for tool in of_server {
-            tools.insert([&server, "/", &tool.definition.name].concat(), tool);
+            let name = tool.definition["name"].as_str().unwrap();
+            tools.insert([&server, "/", name].concat(), tool);
         }
     }
     let scenarios = read_all::<Vec<Scenario>>("scenarios").into_iter().flatten().collect();
@@ -130,15 +140,16 @@ impl Tool {
         self.mutates || self.egress
     }
 
-    fn registered(&self, without: &str) -> ToolRegistration {
+    fn registered(&self, other: Other) -> ToolRegistration {
         let mut registered = tool(self.mutates, false).unwrap();
         (registered.egress, registered.risk) = (self.egress, self.risk);
-        let (roles, reach) = match without {
-            "roles" => (ArgumentRoles::default(), Reach::Outside),
+        let (roles, reach) = match other {
+            Other::DerivedRoles => roles::derive(&self.definition),
+            Other::NoRoles => (ArgumentRoles::default(), Reach::Outside),
             _ => (self.argument_roles.clone(), self.reach.unwrap_or(Reach::Nobody)),
         };
         (registered.argument_roles, registered.reach) = (Some(Rc::new(roles)), reach);
-        if without != "result_trust" {
+        if other != Other::NoResultTrust {
             registered.result_trust = Some(Rc::new(self.result_trust.clone()));
         }
         registered
@@ -171,14 +182,14 @@ fn in_run(agent: &str, tool: &str, arguments: &Json) -> GateCommand {
 }
 
 fn replay<'d>(data: &'d Data, configuration: &Configuration) -> Vec<Decided<'d>> {
-    let Configuration { trust, instruction, without } = configuration;
+    let Configuration { trust, instruction, other } = configuration;
     let mut gate = Gate::new();
     gate.records.credential.as_mut().unwrap().assigns_runs = true;
     let server = gate.records.server.as_mut().unwrap();
     server.trust = *trust;
     let upstream = json!({"url": "https://api.example.com/"});
     server.upstream = Some(serde_json::from_value(upstream).unwrap());
-    if *without != "destinations" {
+    if *other != Other::NoDestinations {
         let tenant = gate.records.tenant.as_mut().unwrap();
         tenant.destinations = Some(Rc::new(data.destinations.clone()));
     }
@@ -188,7 +199,7 @@ fn replay<'d>(data: &'d Data, configuration: &Configuration) -> Vec<Decided<'d>>
         gate.records.credential.as_mut().unwrap().agent = Some(agent.clone());
         if *instruction {
             let mut start = json!({"run_id": RUN, "instruction": scenario.instruction});
-            if let Some(plan) = scenario.plan.as_ref().filter(|_| *without != "plan") {
+            if let Some(plan) = scenario.plan.as_ref().filter(|_| *other != Other::NoPlan) {
                 start["plan"] = plan.clone();
             }
             let start = parse_start(start.to_string().as_bytes()).unwrap().start;
@@ -198,7 +209,7 @@ fn replay<'d>(data: &'d Data, configuration: &Configuration) -> Vec<Decided<'d>>
         }
         for call in &scenario.calls {
             let tool = &data.tools[&call.tool];
-            gate.records.tool = Some(tool.registered(without));
+            gate.records.tool = Some(tool.registered(*other));
             let mut command = in_run(&agent, &call.tool, &call.arguments);
             command.purpose = Purpose::Forward;
             (command.forwarded, command.run_credential) = (true, *instruction);
@@ -287,22 +298,24 @@ fn recorded_attacks_do_not_pass_and_nothing_ordinary_is_denied() {
     use ServerTrust::{Trusted, Untrusted};
     let data = load();
     assert!(data.scenarios.len() >= 60);
-    for (name, trust, instruction, without) in [
-        ("untrusted servers, with instruction", Untrusted, true, ""),
-        ("… without roles and reach", Untrusted, true, "roles"),
-        ("… without trusted results", Untrusted, true, "result_trust"),
-        ("… without allow-list", Untrusted, true, "destinations"),
-        ("… without plan", Untrusted, true, "plan"),
-        ("untrusted servers, without instruction", Untrusted, false, ""),
-        ("trusted servers, with instruction", Trusted, true, ""),
-        ("trusted servers, without instruction", Trusted, false, ""),
+    for (name, trust, instruction, other) in [
+        ("untrusted servers, with instruction", Untrusted, true, Other::Nothing),
+        ("… roles as derived", Untrusted, true, Other::DerivedRoles),
+        ("… without roles and reach", Untrusted, true, Other::NoRoles),
+        ("… without trusted results", Untrusted, true, Other::NoResultTrust),
+        ("… without allow-list", Untrusted, true, Other::NoDestinations),
+        ("… without plan", Untrusted, true, Other::NoPlan),
+        ("untrusted servers, without instruction", Untrusted, false, Other::Nothing),
+        ("trusted servers, with instruction", Trusted, true, Other::Nothing),
+        ("trusted servers, without instruction", Trusted, false, Other::Nothing),
     ] {
-        let decided = replay(&data, &Configuration { trust, instruction, without });
+        let decided = replay(&data, &Configuration { trust, instruction, other });
         let all = || decided.iter();
         let denied = all().filter(|it| it.is_ordinary() && it.decision.denies());
         let denied: Vec<_> = denied.map(|it| (it.scenario, &it.call.tool)).collect();
         assert!(denied.is_empty(), "{name}: ordinary calls were denied: {denied:?}");
-        if trust == Untrusted && without != "roles" {
+        // Without roles that somebody reviewed, some pass, as the page says.
+        if trust == Untrusted && !matches!(other, Other::NoRoles | Other::DerivedRoles) {
             let passed = all().filter(|it| it.is_attack() && it.decision.passes());
             let passed: Vec<_> = passed.map(|it| (it.scenario, &it.call.tool)).collect();
             assert!(passed.is_empty(), "{name}: attacks passed: {passed:?}");

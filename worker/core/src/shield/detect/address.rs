@@ -6,7 +6,7 @@ mod host;
 
 use std::collections::HashMap;
 
-use self::host::{MAX_HOST_BYTES, bare, host_of, judge};
+use self::host::{MAX_HOST_BYTES, bare, bare_name, host_of, judge};
 use super::{Found, begins_with, is_value};
 use crate::shield::rule::Detector;
 
@@ -64,23 +64,26 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) -> bool {
     let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
     let whole = is_value(text);
     let trimmed = text.trim();
+    // Most values have neither, and so no scheme and no address.
+    let marked = text.bytes().any(|byte| matches!(byte, b':' | b'.'));
     // What such a client sends can have spaces in it.
     let fetches = |scheme: &&str| {
         let is_whole = whole || scheme.len() > 3 && !scheme.ends_with(':');
         let begins = begins_with(trimmed, scheme);
         begins && (is_whole || trimmed.get(scheme.len()..).is_some_and(|it| it.starts_with("//")))
     };
-    if FETCHING.iter().any(fetches) {
+    if marked && FETCHING.iter().any(fetches) {
         found(Detector::AddressDisguised, 0..text.len());
     }
     if whole {
-        if reads_system(trimmed) {
+        if marked && reads_system(trimmed) {
             found(Detector::AddressDisguised, 0..text.len());
         }
-        if let Some(finding) = second_host(trimmed) {
+        if marked && let Some(finding) = second_host(trimmed) {
             found(finding, 0..text.len());
         }
-        if let Some(finding) = bare(trimmed) {
+        let finding = if marked { bare(trimmed) } else { bare_name(trimmed) };
+        if let Some(finding) = finding {
             found(finding, 0..text.len());
         }
     }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use super::super::bounds::MAX_NESTING;
+use super::{Malformed, Reader, Writer};
+use crate::json::Json;
 
 fn read(bytes: &[u8]) -> Result<Json, Malformed> {
     let mut reader = Reader::new(bytes);

@@ -6,9 +6,9 @@ use gateward_core::log::Event;
 use super::state::{Failure, GateLane};
 use crate::d1::logs;
 
-/// Statements that one comparison spends on writing rows again. A run of the alarm compares after each of its batches, and
-/// may send 1,000 statements to D1.
-const MAX_REWRITES: usize = 50;
+/// Statements that one comparison spends on writing rows again. Few, so that new rows do not wait long: a run of the alarm
+/// compares after each of its batches. A run may send 1,000 statements to D1.
+const MAX_REWRITES: usize = 10;
 
 /// What D1 has after rows were written again.
 pub(super) enum Rewritten {

@@ -97,11 +97,19 @@ pub fn bare(value: &str) -> Option<Detector> {
         return wrapped(name_of(host)).and_then(|_| judge(host, false));
     }
     let name = name_of(host);
+    if name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok() {
+        return judge(host, false);
+    }
+    bare_name(value)
+}
+
+/// The same, of a value without a scheme and without an address.
+pub fn bare_name(value: &str) -> Option<Detector> {
+    let host = host_of(value.trim_start_matches(['/', '\\']));
+    let name = name_of(host);
     let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
-    let address = name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok();
-    (address
-        || is_wildcard(name)
-        || host.starts_with("[")
+    (is_wildcard(name)
+        || host.starts_with('[')
         || (known.into_iter().any(|it| it.eq_ignore_ascii_case(name)) && value != "metadata"))
         .then(|| judge(host, false))?
 }
