@@ -4,7 +4,7 @@
 // orchestrator and sub-agent. It uses a running worker, or one that it starts.
 //
 // Each run registers an agent and a root of its own. The server is registered once; later runs only change its
-// address.
+// address. The tenant goes on to accept warrants without a credential.
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type CallToolResult, fromJsonSchema, type McpServer } from "@modelcontextprotocol/server";

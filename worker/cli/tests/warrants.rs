@@ -284,9 +284,9 @@ fn three_links() -> [Payload; 3] {
     [root, second, third]
 }
 
-/// Each link is signed by the holder of the one before it, but for the third.
-fn signed(links: &[Payload], last: u8) -> Vec<u8> {
-    let issuers = links.iter().zip([ROOT, AGENT, last]);
+/// Each link is signed by the holder of the one before it, but for a third one.
+fn signed(links: &[Payload], third: u8) -> Vec<u8> {
+    let issuers = links.iter().zip([ROOT, AGENT, third]);
     let warrants: Vec<_> = issuers.map(|(link, issuer)| key(issuer).issue(link)).collect();
     text::join(&warrants)
 }

@@ -19,6 +19,7 @@ use gateward_core::call::run::parse_start;
 use gateward_core::decision::Decision;
 use gateward_core::gate::proxy::ProxyReply;
 use gateward_core::gate::{Effect, ObservedResult, OutcomeCommand};
+use gateward_core::json::parse;
 use gateward_core::json::raw::RawObject;
 use gateward_core::mcp::parts;
 use gateward_core::policy::bundle::Risk;
@@ -144,7 +145,9 @@ impl Tool {
         let mut registered = tool(self.mutates, false).unwrap();
         (registered.egress, registered.risk) = (self.egress, self.risk);
         let (roles, reach) = match other {
-            Other::DerivedRoles => roles::derive(&self.definition),
+            Other::DerivedRoles => {
+                roles::derive(&parse(self.definition.to_string().as_bytes()).unwrap())
+            }
             Other::NoRoles => (ArgumentRoles::default(), Reach::Outside),
             _ => (self.argument_roles.clone(), self.reach.unwrap_or(Reach::Nobody)),
         };

@@ -373,8 +373,8 @@ struct Seen {
     undecided: AtomicU32,
 }
 
-fn count(met_before: &AtomicU32, met: bool) {
-    met_before.fetch_add(u32::from(met), Relaxed);
+fn count(counter: &AtomicU32, met: bool) {
+    counter.fetch_add(u32::from(met), Relaxed);
 }
 
 #[test]

@@ -451,6 +451,14 @@ fn a_stored_answer_ends_with_the_warrant() {
         gate.now_ms.set(START_MS + after_s * 1_000);
         let again = warranted(&call, 1, now_s() + after_s);
         assert_eq!(code(&gate, &again), expected, "{after_s} {revoked}");
+        gate.flush_all();
+        let counted =
+            "SELECT count(*) FROM audit_events WHERE kind LIKE 'warrant_%' AND source = 'coder'";
+        assert_eq!(
+            gate.count(counted),
+            i64::from(expected == "call_denied"),
+            "{after_s} {revoked}"
+        );
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gateward_core::field::parse_time;
 use gateward_core::json::{Json, parse};
 use gateward_core::warrant::bounds::MAX_TEXT_BYTES;
+use gateward_core::warrant::cbor::Malformed;
 use gateward_core::warrant::chain::{Chain, Envelope, envelopes, sha256};
 use gateward_core::warrant::constraint::{Arguments, Work};
 use gateward_core::warrant::{Refusal, text};
@@ -38,7 +39,7 @@ pub fn read(argument: &str, most: usize) -> Result<String, Failure> {
 
 /// A warrant or a stack, in CBOR.
 pub fn stack(argument: &str) -> Result<Vec<u8>, Failure> {
-    let malformed = |reason| Failure::Other(format!("the warrant cannot be read: {reason}"));
+    let malformed = |error: Malformed| refused(Refusal::malformed(error.0));
     let bytes = text::stack(read(argument, MAX_TEXT_BYTES)?.trim()).map_err(malformed)?;
     // An empty text is base64 of nothing.
     if bytes.is_empty() { Err(Failure::other("there is no warrant")) } else { Ok(bytes) }

@@ -29,7 +29,7 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
                 && let Err(refusal) = warrant::carries(draft.command, facts)
             {
                 let problem = Problem::new(ProblemCode::CallDenied, &refusal.reason);
-                return Err(Stop::Problem(problem, Some(Counted::WarrantRefused(refusal.code))));
+                return Err(Stop::Problem(problem, Some(Counted::WarrantLapsed(refusal.code))));
             }
             return Err(Stop::Stored(stored.response.clone()));
         }

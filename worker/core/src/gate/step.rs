@@ -16,9 +16,10 @@ use crate::velocity::shared::Look;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     AuthenticationFailed,
-    /// For this reason, a warrant does not identify a caller without a credential, or does not carry a repeated
-    /// request any more.
+    /// The warrant of a caller without a credential does not identify the caller, for this reason.
     WarrantRefused(ReasonCode),
+    /// The warrant of a repeated request does not carry it any more, for this reason.
+    WarrantLapsed(ReasonCode),
     RateLimited,
     StatusDenied,
     TenantRowsExhausted,
@@ -36,7 +37,7 @@ impl Counted {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AuthenticationFailed => "authentication_failed",
-            Self::WarrantRefused(reason) => reason.code(),
+            Self::WarrantRefused(reason) | Self::WarrantLapsed(reason) => reason.code(),
             Self::RateLimited => "rate_limited",
             Self::StatusDenied => "status_denied",
             Self::TenantRowsExhausted => "tenant_rows_exhausted",

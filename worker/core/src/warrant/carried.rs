@@ -125,7 +125,7 @@ impl Carried {
                 Self { hash: sha256(&presented.stack), judged: Judged::Later(presented) }
             }
             Err(Malformed(reason)) => {
-                let refusal = Refusal::malformed(reason);
+                let refusal = Refusal::malformed(reason).before_signatures();
                 // The text may be of any length.
                 let text = warrant.as_bytes();
                 let text = text.get(..MAX_TEXT_BYTES).unwrap_or(text);

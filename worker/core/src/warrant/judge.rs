@@ -227,9 +227,10 @@ pub fn judge(
     cache: &mut Cache,
 ) -> Result<Claim, Refusal> {
     if presented.stack.len() > MAX_STACK_BYTES || presented.approvals.len() > MAX_APPROVALS {
-        return Err(Refusal::malformed("it is too large, or has too many approvals"));
+        let refusal = Refusal::malformed("it is too large, or has too many approvals");
+        return Err(refusal.before_signatures());
     }
-    let envelopes = chain::envelopes(&presented.stack)?;
+    let envelopes = chain::envelopes(&presented.stack).map_err(Refusal::before_signatures)?;
     let mut work = Work::default();
     let leaf = leaf(&envelopes, call, tolerance).map_err(Refusal::before_signatures)?;
     let last = envelopes.len() - 1;

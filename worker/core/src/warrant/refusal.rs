@@ -52,7 +52,7 @@ impl Refusal {
         Self::about(code, link, (reason, None, ""))
     }
 
-    /// The same. The reason may name an argument between its words.
+    /// The same. The reason may name an argument or a tool between its words.
     ///
     /// It is written in one piece and without the formatter, because refusals must cost little.
     #[must_use]

@@ -7,7 +7,6 @@ use gateward_core::problem::ProblemCode::{
     LimitReached, MalformedRequest, Misconfigured, NonceReplayed, NotFound, Overloaded,
     PreconditionFailed, RateLimited, RegistryUnavailable, SignatureInvalid, SignatureRequired,
     SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized, UnsupportedMediaType,
-    WarrantRefused,
 };
 use gateward_core::route::{Access, Route};
 use gateward_core::scope::Scope;
@@ -316,9 +315,6 @@ impl Entry {
                     operation = operation.parameter_ref(parameter(name));
                 }
                 self.problems.extend(CREDENTIAL);
-                if route.access == Access::Call {
-                    self.problems.push(WarrantRefused);
-                }
             }
         }
         if let Access::Reader(_) = route.access {

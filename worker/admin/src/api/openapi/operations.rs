@@ -14,7 +14,7 @@ use gateward_core::problem::ProblemCode::{
     AgentMismatch, AlreadyBootstrapped, CallDenied, DefinitionChanged, EnvironmentMismatch,
     InvalidField, JournalFull, LaneUnavailable, LimitReached, NameTaken, NotFound, RateLimited,
     RegistryUnavailable, RequestIdConflict, StateConflict, UpstreamForbidden, UpstreamInvalid,
-    UpstreamTimeout, UpstreamUnreachable,
+    UpstreamTimeout, UpstreamUnreachable, WarrantRefused,
 };
 use gateward_core::receipt::{ConsistencyProof, InclusionProof, RegistryEvents};
 use gateward_core::route::{AgentAction, Operation, StateAction};
@@ -113,6 +113,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
                     RateLimited,
                     JournalFull,
                     LaneUnavailable,
+                    WarrantRefused,
                 ])
         }
         Operation::StartRun => Entry::new(

@@ -439,7 +439,7 @@ fn integer(value: i128) -> Json {
 }
 
 /// A float of 16 bits (IEEE 754, binary16).
-fn half(bits: u64) -> f64 {
+pub(super) fn half(bits: u64) -> f64 {
     let (exponent, mantissa) = (bits >> 10 & 0x1f, (bits & 0x3ff) as f64);
     let magnitude = match exponent {
         0 => mantissa * 2_f64.powi(-24),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::bounds::MAX_NESTING;
+use super::reader::half;
 use super::{Malformed, Reader, Writer};
 use crate::json::Json;
 
