@@ -48,7 +48,6 @@ describe("an agent", () => {
       allowed_tools: null,
       rate_capacity: null,
       rate_refill_per_s: null,
-      quota_per_day: null,
       public_key: null,
       warrant_required: false,
       taint: null,
@@ -63,11 +62,11 @@ describe("an agent", () => {
   });
 
   test("a patch changes what it names, null clears, and the next call goes by it", async () => {
-    const { name, token, body } = await newAgent(api, { quota_per_day: 5 });
+    const { name, token, body } = await newAgent(api, { rate_capacity: 5 });
     const path = `/v1/agents/${name}`;
-    expect((await api.patch<Agent>(path, { risk_tier: "high" })).body).toMatchObject({ quota_per_day: 5, risk_tier: "high", registered_risk_tier: "high" });
+    expect((await api.patch<Agent>(path, { risk_tier: "high" })).body).toMatchObject({ rate_capacity: 5, risk_tier: "high", registered_risk_tier: "high" });
     expect(await gateward.decide(token, writeCall({ agent: { id: name } }))).toMatchObject({ decision: "require_approval" });
-    expect((await api.patch<Agent>(path, { quota_per_day: null })).body).toMatchObject({ quota_per_day: null, risk_tier: "high" });
+    expect((await api.patch<Agent>(path, { rate_capacity: null })).body).toMatchObject({ rate_capacity: null, risk_tier: "high" });
     await api.change("PATCH", path, { environment: "staging" });
     expectCode(await gateward.post(token, "/v1/authorize", body), 403, "environment_mismatch");
   });

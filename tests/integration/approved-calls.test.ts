@@ -259,9 +259,9 @@ describe("at use everything is checked again, and what is denied uses nothing:",
     },
     {
       what: "a quota that is spent",
-      change: (api) => api.change("PATCH", AGENT, { quota_per_day: 0 }),
+      change: (api) => api.create("/v1/limits", { limit_id: "daily", subject_kind: "agent", subject: "coder", rule: { kind: "quota", max: "0", window: "day" } }),
       outcome: "quota_exhausted",
-      undo: (api) => api.change("PATCH", AGENT, { quota_per_day: null }),
+      undo: (api) => api.change("DELETE", "/v1/limits/daily"),
     },
     {
       what: "a tenant that was suspended",

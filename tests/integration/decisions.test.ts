@@ -1,6 +1,6 @@
 // Decisions for callers: the semantics of POST /v1/authorize.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AuthorizeResponse, Problem, SourceTrust } from "../support/api/types.gen.ts";
+import type { AuthorizeResponse, Limit, Problem, SourceTrust } from "../support/api/types.gen.ts";
 import type { Reply } from "../support/client.ts";
 import {
   canaryCall,
@@ -419,10 +419,17 @@ describe("request ids and nonces", () => {
   });
 });
 
+/** Limits how many calls the agent `coder` may make a day. */
+function dailyQuota(tenant: Tenant, max: number): Promise<Limit> {
+  const rule = { kind: "quota", max: String(max), window: "day" } as const;
+  return tenant.api.create<Limit>("/v1/limits", { limit_id: "daily", subject_kind: "agent", subject: "coder", rule });
+}
+
 describe("dry runs", () => {
   test("a dry run decides and explains, and leaves nothing behind", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { quota_per_day: 1 });
+    const { token } = await tenant.agent("coder");
+    await dailyQuota(tenant, 1);
     const dry = await gateward.decide(token, writeCall({ dry_run: true, request_id: "r1", nonce: "n1", timestamp: new Date().toISOString() }));
     expect(dry).toMatchObject({
       decision: "allow",
@@ -461,7 +468,8 @@ describe("dry runs", () => {
 describe("quotas", () => {
   test("only what is allowed spends the day's quota", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { quota_per_day: 2 });
+    const { token } = await tenant.agent("coder");
+    await dailyQuota(tenant, 2);
     const denied = writeCall({ context: { source_trust: "unknown" } });
     const reasons = [];
     for (const body of [denied, readCall(), denied, readCall(), readCall(), denied]) {

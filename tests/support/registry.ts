@@ -22,7 +22,6 @@ export interface AgentRow {
   allowed_tools?: string[];
   rate_capacity?: number;
   rate_refill_per_s?: number;
-  quota_per_day?: number;
 }
 
 export interface CredentialRow {
@@ -75,7 +74,6 @@ export interface ToolRow {
 export interface LimitsRow {
   rate_capacity?: number | null;
   rate_refill_per_s?: number | null;
-  quota_per_day?: number | null;
   risk_denials?: number | null;
   risk_window_s?: number | null;
   risk_quiet_s?: number | null;
@@ -148,7 +146,6 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         allowed_tools: list(rest.allowed_tools),
         rate_capacity: rest.rate_capacity ?? null,
         rate_refill_per_s: rest.rate_refill_per_s ?? null,
-        quota_per_day: rest.quota_per_day ?? null,
         ...times,
       }),
     );

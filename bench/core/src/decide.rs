@@ -180,7 +180,6 @@ pub fn loaded(engine: &PolicyEngine, call: &Call, secret: &str) -> Loaded {
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
-            "quota_per_day": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(secret)),

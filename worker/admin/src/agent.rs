@@ -40,7 +40,6 @@ pub struct AgentRow {
     allowed_tools: Option<Vec<Glob>>,
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
-    quota_per_day: Option<u32>,
     public_key: Option<PublicKey>,
     warrant_required: bool,
     frozen: bool,
@@ -78,7 +77,6 @@ pub struct Agent {
     allowed_tools: Option<Vec<Glob>>,
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
-    quota_per_day: Option<u32>,
     /// Its own Ed25519 key, 64 lower-case hex digits, to which warrants can be delegated; null if it has none.
     #[schema(value_type = Option<String>)]
     public_key: Option<PublicKey>,
@@ -133,7 +131,6 @@ impl Resource for AgentRow {
             allowed_tools: self.allowed_tools.clone(),
             rate_capacity: self.rate_capacity,
             rate_refill_per_s: self.rate_refill_per_s,
-            quota_per_day: self.quota_per_day,
             public_key: self.public_key,
             warrant_required: self.warrant_required,
             taint: self.taint.clone(),
@@ -160,7 +157,6 @@ impl AgentRow {
                 Value::list(self.allowed_tools.as_ref()),
                 self.rate_capacity.map(u64::from).into(),
                 self.rate_refill_per_s.into(),
-                self.quota_per_day.map(u64::from).into(),
                 flag(self.frozen),
                 flag(self.quarantined),
                 flag(self.revoked),
@@ -236,8 +232,6 @@ pub struct CreateAgent {
     rate_capacity: Option<Whole<1, MAX_CAPACITY>>,
     #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
     rate_refill_per_s: Option<PerSecond>,
-    #[schema(value_type = Option<u32>)]
-    quota_per_day: Option<Whole<0, { u32::MAX }>>,
     /// Its own key, to which warrants can be delegated.
     public_key: Option<Ed25519Key>,
     /// Whether each of its calls needs a warrant.
@@ -269,7 +263,6 @@ impl Write for CreateAgent {
             allowed_tools: self.allowed_tools.clone(),
             rate_capacity: self.rate_capacity.map(|value| value.0),
             rate_refill_per_s: self.rate_refill_per_s.map(|value| value.0),
-            quota_per_day: self.quota_per_day.map(|value| value.0),
             public_key: self.public_key.map(|key| key.0),
             warrant_required: self.warrant_required,
             frozen: false,
@@ -318,9 +311,6 @@ pub struct AgentPatch {
     #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
     rate_refill_per_s: Option<Option<PerSecond>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<u32>)]
-    quota_per_day: Option<Option<Whole<0, { u32::MAX }>>>,
-    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Ed25519Key>)]
     public_key: Option<Option<Ed25519Key>>,
     #[serde(default, deserialize_with = "present")]
@@ -357,9 +347,6 @@ impl Write for PatchAgent {
         }
         if let Some(value) = patch.rate_refill_per_s {
             row.rate_refill_per_s = value.map(|value| value.0);
-        }
-        if let Some(value) = patch.quota_per_day {
-            row.quota_per_day = value.map(|value| value.0);
         }
         if let Some(key) = patch.public_key {
             row.public_key = key.map(|key| key.0);

@@ -76,9 +76,6 @@ pub struct PatchSettings {
     #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
     rate_refill_per_s: Option<Option<PerSecond>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<u32>)]
-    quota_per_day: Option<Option<Whole<0, { u32::MAX }>>>,
-    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     risk_denials: Option<Option<Whole<1, 1_000_000>>>,
     #[serde(default, deserialize_with = "present")]
@@ -141,7 +138,6 @@ impl Write for PatchSettings {
         let mut row = before.clone();
         let settings = &mut row.settings;
         set(&mut settings.rate_capacity, self.rate_capacity);
-        set(&mut settings.quota_per_day, self.quota_per_day);
         set(&mut settings.risk_denials, self.risk_denials);
         set(&mut settings.risk_window_s, self.risk_window_s);
         set(&mut settings.risk_quiet_s, self.risk_quiet_s);

@@ -101,8 +101,8 @@ fn agent_fields() -> impl Strategy<Value = Json> {
         optional(vec![Json::Null, json!(KEYS[0]), json!(KEYS[1])]),
         optional(vec![json!(true), json!(false)]),
     );
-    (environment, risk_tier, list("s/*"), number(), number(), warrants).prop_map(
-        |(environment, risk_tier, allowed_tools, rate_capacity, quota_per_day, warrants)| {
+    (environment, risk_tier, list("s/*"), number(), warrants).prop_map(
+        |(environment, risk_tier, allowed_tools, rate_capacity, warrants)| {
             let rate_refill_per_s = (rate_capacity == Some(json!(7))).then(|| json!(0.5));
             body([
                 ("environment", environment),
@@ -110,7 +110,6 @@ fn agent_fields() -> impl Strategy<Value = Json> {
                 ("allowed_tools", allowed_tools),
                 ("rate_capacity", rate_capacity),
                 ("rate_refill_per_s", rate_refill_per_s),
-                ("quota_per_day", quota_per_day),
                 ("public_key", warrants.0),
                 ("warrant_required", warrants.1),
             ])
@@ -320,8 +319,8 @@ fn warrants() -> impl Strategy<Value = Ask> {
 
 fn tenant() -> impl Strategy<Value = Ask> {
     let number = || optional(vec![Json::Null, json!(3)]);
-    let limits = (number(), number()).prop_map(|(quota, quiet)| {
-        patch("/v1/settings", body([("quota_per_day", quota), ("risk_quiet_s", quiet)]))
+    let limits = (number(), number()).prop_map(|(denials, quiet)| {
+        patch("/v1/settings", body([("risk_denials", denials), ("risk_quiet_s", quiet)]))
     });
     let status = any_of(["active", "suspended"])
         .prop_map(|status| patch("/v1/tenants/demo", json!({"status": status})));
@@ -694,7 +693,7 @@ fn writes() -> Vec<Ask> {
         post("/v1/bootstrap", json!({"tenant": "operators"})).of_tenant(""),
         post("/v1/tenants", json!({"tenant": "acme", "lanes": 2})),
         patch("/v1/tenants/acme", json!({"status": "suspended"})),
-        patch("/v1/settings", json!({"quota_per_day": 9, "shield": {"secret": "redact"}})),
+        patch("/v1/settings", json!({"risk_denials": 9, "shield": {"secret": "redact"}})),
         post("/v1/agents", json!({"agent": "a", "environment": "production"})),
         patch("/v1/agents/a", json!({"allowed_tools": []})),
         act("/v1/agents/a/freeze"),
@@ -873,14 +872,14 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (vec![], ban("p"), ban("q"), None),
         (
             vec![agent()],
-            patch("/v1/agents/a", json!({"quota_per_day": 1})),
+            patch("/v1/agents/a", json!({"rate_capacity": 1})),
             patch("/v1/agents/a", json!({"rate_capacity": 2})),
             None,
         ),
         (
             vec![agent()],
-            patch("/v1/agents/a", json!({"quota_per_day": 1})),
-            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            patch("/v1/agents/a", json!({"rate_capacity": 1})),
+            patch("/v1/agents/a", json!({"rate_capacity": 2})),
             None,
         ),
         (vec![agent()], act("/v1/agents/a/freeze"), act("/v1/agents/a/quarantine"), None),
@@ -895,7 +894,7 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (
             vec![agent()],
             act("/v1/agents/a/revoke"),
-            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            patch("/v1/agents/a", json!({"rate_capacity": 2})),
             None,
         ),
         (vec![agent()], act("/v1/agents/a/revoke"), credential(), Some(StateConflict)),
@@ -928,7 +927,7 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (
             vec![agent(), group()],
             put("/v1/groups/g/members/agents/a"),
-            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            patch("/v1/agents/a", json!({"rate_capacity": 2})),
             None,
         ),
         (
@@ -957,7 +956,7 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         ),
         (
             vec![],
-            patch("/v1/settings", json!({"quota_per_day": 1})),
+            patch("/v1/settings", json!({"risk_denials": 1})),
             patch("/v1/settings", json!({"risk_quiet_s": 2})),
             None,
         ),

@@ -289,9 +289,6 @@ pub struct RateArguments {
     /// Requests that are added to the bucket each second, or `default`
     #[arg(long, value_name = "REQUESTS")]
     pub rate_refill_per_s: Option<Limit>,
-    /// Allowed calls a day, or `default`
-    #[arg(long, value_name = "CALLS")]
-    pub quota_per_day: Option<Limit>,
 }
 
 impl RateArguments {
@@ -299,7 +296,6 @@ impl RateArguments {
         fields
             .with("rate_capacity", self.rate_capacity)
             .with("rate_refill_per_s", self.rate_refill_per_s)
-            .with("quota_per_day", self.quota_per_day)
     }
 }
 

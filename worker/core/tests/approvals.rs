@@ -294,7 +294,7 @@ fn at_use_everything_is_checked_again_and_what_is_denied_uses_nothing() {
         (|g| g.records.agent.as_mut().unwrap().groups.clear(), "policy_forbid"),
         (|g| g.records.server = support::server(ServerStatus::Disabled), "tool_inactive"),
         (|g| g.records.tenant = support::tenant("suspended"), "tenant_inactive"),
-        (|g| g.records.agent.as_mut().unwrap().quota_per_day = Some(0), "quota_exhausted"),
+        (|g| g.records.agent.as_mut().unwrap().limits = support::daily(0), "quota_exhausted"),
         (|g| g.records.credential.as_mut().unwrap().scopes.clear(), "scope_missing"),
     ];
     for (change, code) in cases {
@@ -364,7 +364,7 @@ fn tampering_is_noticed_whatever_else_denies_the_call() {
     let cases: [Change; 4] = [
         |g| g.records.tool = None,
         |g| g.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new()),
-        |g| g.records.agent.as_mut().unwrap().quota_per_day = Some(0),
+        |g| g.records.agent.as_mut().unwrap().limits = support::daily(0),
         |g| g.records.credential.as_mut().unwrap().scopes.clear(),
     ];
     for (at, change) in cases.into_iter().enumerate() {

@@ -41,7 +41,6 @@ fn decide(mut gate: Gate, case: &Value) -> Value {
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
             "lane": 0, "status": "active", "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
-            "quota_per_day": null,
         },
         "credential": {
             "agent": case["agent"]["name"],

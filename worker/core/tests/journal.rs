@@ -77,7 +77,7 @@ fn a_start_reads_a_bounded_number_of_rows_however_long_the_journal_is() {
 fn an_agent_whose_rows_are_before_the_checkpoint_keeps_its_state_through_eviction_and_flush() {
     for between in [Gate::evict as fn(&Gate), |gate| drop(gate.flush(None)), Gate::flush_all] {
         let mut gate = Gate::new();
-        gate.records.agent.as_mut().unwrap().quota_per_day = Some(200);
+        gate.records.agent.as_mut().unwrap().limits = support::daily(200);
         gate.quarantine();
         calls_of_agents(&mut gate, 2_100, 20);
         between(&gate);

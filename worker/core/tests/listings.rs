@@ -279,9 +279,7 @@ fn list_and_decide([hidden, hidden_by_trust, shown_for_approval]: &[AtomicU32; 3
             hidden_by_trust.fetch_add(u32::from(by_trust), Relaxed);
             Ok(())
         });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
+    result.map_err(|error| error.to_string()).unwrap();
 }
 
 /// The bundled policies: writes that are stated to be untrusted are forbidden, and those of a

@@ -68,7 +68,7 @@ proptest! {
     fn a_history_keeps_its_promises(events in prop::collection::vec(event(), 1..60)) {
         let mut gate = Gate::new();
         let agent = gate.records.agent.as_mut().unwrap();
-        agent.quota_per_day = Some(QUOTA);
+        agent.limits = support::daily(QUOTA);
         (agent.rate_capacity, agent.rate_refill_per_s) = (Some(CAPACITY), Some(REFILL_PER_S));
         let mut answers: HashMap<String, Value> = HashMap::new();
         let mut acknowledged: Vec<Value> = Vec::new();

@@ -54,7 +54,7 @@ impl Stored {
         let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
         let warrants = json!({"roots": [], "revoked": [[format!("{:032x}", self.warrants), null]]});
         serde_json::from_value(json!({
-            "tenant": {"status": "active", "epoch": self.epoch, "quota_per_day": self.tenant},
+            "tenant": {"status": "active", "epoch": self.epoch, "risk_denials": self.tenant},
             "agent": {
                 "lane": 0, "status": "active", "environment": at(self.agent), "risk_tier": "low",
                 "groups": [], "allowed_tools": null,

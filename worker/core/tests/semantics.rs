@@ -81,7 +81,7 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ),
         (
             "a used quota",
-            |g| g.records.agent.as_mut().unwrap().quota_per_day = Some(0),
+            |g| g.records.agent.as_mut().unwrap().limits = support::daily(0),
             200,
             "quota_exhausted",
         ),
@@ -492,7 +492,7 @@ fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
 #[test]
 fn a_dry_run_decides_and_explains_and_leaves_nothing() {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().quota_per_day = Some(1);
+    gate.records.agent.as_mut().unwrap().limits = support::daily(1);
     let real = with(
         read_call(),
         json!({
@@ -518,7 +518,7 @@ fn a_dry_run_decides_and_explains_and_leaves_nothing() {
     );
     assert_eq!(gate.call(&real).1, first);
     // A dry run of a canary stops nobody.
-    gate.records.agent.as_mut().unwrap().quota_per_day = None;
+    gate.records.agent.as_mut().unwrap().limits.clear();
     gate.records.tool = tool(false, true);
     assert_eq!(gate.call(&with(read_call(), json!({"dry_run": true}))).1["decision"], "quarantine");
     gate.records.tool = tool(false, false);
@@ -726,7 +726,7 @@ fn a_flush_that_breaks_anywhere_loses_nothing_and_writes_nothing_twice() {
         for at in 0.. {
             let mut gate = Gate::new();
             gate.config.flush_batch_rows = 3;
-            gate.records.agent.as_mut().unwrap().quota_per_day = Some(4);
+            gate.records.agent.as_mut().unwrap().limits = support::daily(4);
             let call = with(
                 read_call(),
                 json!({"request_id": "r-1", "nonce": "n", "timestamp": "2026-11-18T11:06:40Z"}),
@@ -830,13 +830,13 @@ fn a_policy_that_errs_denies_and_is_named() {
 
 #[test]
 fn the_stored_state_of_an_agent_keeps_its_format() {
-    const STATE: &str = r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denial":{"at_ms":9,"code":"agent_frozen"},"quota_day":1,"quota_used":2,"windows":[["calls_1m",{"slots":[[7,1],[2,3]]}]]}"#;
+    const STATE: &str = r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denial":{"at_ms":9,"code":"agent_frozen"},"windows":[["calls_1m",{"slots":[[7,1],[2,3]]}]]}"#;
     let state: gateward_core::gate::AgentState = serde_json::from_str(STATE).unwrap();
-    assert!(state.quarantined && state.revision == 3 && state.quota_used == 2);
+    assert!(state.quarantined && state.revision == 3);
     assert_eq!(state.encode(), STATE);
-    // A state of a version that counted in two windows of its own.
+    // A state of a version that counted in two windows of its own, and a daily quota.
     let older = STATE.replace("\"windows\":[[\"calls_1m\",{\"slots\":[[7,1],[2,3]]}]]",
-        r#""calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}"#);
+        r#""quota_day":1,"quota_used":2,"calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}"#);
     assert!(
         older != STATE && serde_json::from_str::<gateward_core::gate::AgentState>(&older).is_ok()
     );

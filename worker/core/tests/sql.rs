@@ -7,6 +7,7 @@ mod support;
 use gateward_core::bounds::{
     MAX_BANS, MAX_SERVER_TOOLS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS,
 };
+use gateward_core::limit::{Definition, Limit};
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
@@ -153,9 +154,9 @@ fn no_statement_of_the_code_is_left_out_of_these_tests() {
 
 /// A tenant with one record of each kind, and records beside it that must not be seen.
 const REGISTRY: &str = r#"
-INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, quota_per_day, risk_denials,
+INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, risk_denials,
     risk_window_s, risk_quiet_s, taint_s, rows_per_day, bytes_per_day, created_at_ms)
-    VALUES ('demo', 7, 1, 2.5, 3, 4, 5, 6, 70, 7, 8, 0);
+    VALUES ('demo', 7, 1, 2.5, 4, 5, 6, 70, 7, 8, 0);
 INSERT INTO tenants (tenant, created_at_ms) VALUES ('other', 0);
 INSERT INTO agents (tenant, agent, lane, environment, allowed_tools, created_at_ms)
     VALUES ('demo', 'coder', 2, 'production', '["github/*"]', 0), ('demo', 'free', 0, 'production', NULL, 0),
@@ -253,7 +254,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
-            "quota_per_day": 3, "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
+            "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
             "taint_s": 70,
             "grace_read_s": 9,
             "grace_write_s": 10,
@@ -268,7 +269,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["a", "b"], "allowed_tools": ["github/*"], "rate_capacity": null,
-            "rate_refill_per_s": null, "quota_per_day": null,
+            "rate_refill_per_s": null,
             "public_key": key, "warrant_required": 1, "limits": [limit("b"), limit("a")],
         },
         "credential": {
@@ -513,21 +514,69 @@ fn a_deletion_forgets_the_leaves_of_every_tile_that_it_ends_however_many_failed_
     }
 }
 
-/// The migrations before the one that made administrators subjects, and that one.
-fn migrations() -> (Vec<String>, String) {
+/// The migrations before this one, and this one.
+fn migrations(name: &str) -> (Vec<String>, String) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    let at = files.iter().position(|file| file.ends_with("0012_subjects.sql")).unwrap();
+    let at = files.iter().position(|file| file.ends_with(name)).unwrap();
     let read = |file: &std::path::PathBuf| std::fs::read_to_string(file).unwrap();
     (files[..at].iter().map(read).collect(), read(&files[at]))
 }
 
 #[test]
+fn a_daily_quota_of_a_tenant_or_an_agent_becomes_a_limit() {
+    let database = Connection::open_in_memory().unwrap();
+    let (before, quotas) = migrations("0026_daily_quotas.sql");
+    for migration in before {
+        database.execute_batch(&migration).unwrap();
+    }
+    database
+        .execute_batch(
+            "INSERT INTO tenants (tenant, quota_per_day, created_at_ms)
+               VALUES ('both', 5, 1), ('neither', NULL, 1), ('own', NULL, 1), ('tenant', 5, 1);
+             INSERT INTO agents (tenant, agent, lane, environment, quota_per_day, created_at_ms)
+               VALUES ('both', 'a', 0, 'e', 9, 2), ('both', 'b', 0, 'e', NULL, 3), ('both', 'gone', 0, 'e', 1, 4),
+                 ('neither', 'a', 0, 'e', NULL, 2), ('own', 'a', 0, 'e', 0, 2), ('own', 'b', 0, 'e', NULL, 3),
+                 ('tenant', 'a', 0, 'e', NULL, 2);
+             UPDATE agents SET deleted_at_ms = 5 WHERE agent = 'gone'",
+        )
+        .unwrap();
+    database.execute_batch(&quotas).unwrap();
+    let limits = "SELECT tenant || ' ' || limit_id || ' ' || subject_kind || ' ' || subject, \
+        json_object('limit_id', limit_id, 'created_at_ms', created_at_ms, 'rule', json(rule)) FROM limits \
+        ORDER BY tenant, limit_id";
+    let mut limits = database.prepare(limits).unwrap();
+    let limits: Vec<(String, String)> = limits
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let expected = [
+        ("both daily-calls-1 agent a", "9"),
+        ("both daily-calls-2 agent b", "5"),
+        ("own daily-calls-1 agent a", "0"),
+        ("tenant daily-calls agent *", "5"),
+    ];
+    assert_eq!(limits.len(), expected.len(), "{limits:?}");
+    for ((found, limit), (name, max)) in limits.iter().zip(expected) {
+        assert_eq!(found, name);
+        let rule = json!({"kind": "quota", "max": max, "window": "day"});
+        let limit: Limit = serde_json::from_str(limit).unwrap();
+        let expected: Definition = serde_json::from_value(rule).unwrap();
+        assert_eq!(limit.rule, expected.rule().unwrap(), "{name}");
+    }
+    let left =
+        "SELECT count(quota_per_day) + (SELECT count(quota_per_day) FROM tenants) FROM agents";
+    let left: i64 = database.query_row(left, [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
 fn a_database_from_before_subjects_gets_one_for_each_administrator() {
     let database = Connection::open_in_memory().unwrap();
-    let (before, subjects) = migrations();
+    let (before, subjects) = migrations("0012_subjects.sql");
     for migration in before {
         database.execute_batch(&migration).unwrap();
     }

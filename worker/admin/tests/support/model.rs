@@ -130,7 +130,7 @@ impl Model {
                 let mut agent = json!({
                     "agent": name, "lane": 0, "frozen": false, "quarantined": false,
                     "revoked": false, "risk_tier": "low", "allowed_tools": null,
-                    "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
+                    "rate_capacity": null, "rate_refill_per_s": null,
                     "public_key": null, "warrant_required": false, "taint": null,
                     "warrant_locator": null,
                 });

@@ -26,7 +26,6 @@ pub const FIELDS: &[Field] = &[
     Field::detail("registered_risk_tier"),
     Field::detail("rate_capacity").null(DEFAULT),
     Field::detail("rate_refill_per_s").null(DEFAULT),
-    Field::detail("quota_per_day").null(DEFAULT),
     Field::detail("public_key").null("none"),
     Field::detail("warrant_required"),
     Field::detail("warrant_locator").null("none"),
@@ -62,7 +61,7 @@ Examples:
     /// Change an agent; options that are not given stay as they are
     #[command(after_long_help = "\
 Examples:
-  gateward agent update coder --risk-tier high --quota-per-day default
+  gateward agent update coder --risk-tier high --rate-capacity default
   gateward agent update coder --no-tools      # may call nothing
   gateward agent update coder --any-tool      # no restriction by tool")]
     Update {

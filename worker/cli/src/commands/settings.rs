@@ -9,7 +9,6 @@ use crate::table::Field;
 const FIELDS: &[Field] = &[
     Field::column("rate_capacity").null(DEFAULT),
     Field::column("rate_refill_per_s").null(DEFAULT),
-    Field::column("quota_per_day").null(DEFAULT),
     Field::column("risk_denials").null(DEFAULT),
     Field::column("risk_window_s").null(DEFAULT),
     Field::column("risk_quiet_s").null(DEFAULT),
@@ -39,7 +38,7 @@ pub enum Settings {
     /// by one step. --risk-quiet-s seconds without a denial lower it by one step.
     #[command(after_long_help = "\
 Example:
-  gateward settings set --quota-per-day 10000 --risk-denials 20 --risk-window-s 60")]
+  gateward settings set --rate-capacity 100 --risk-denials 20 --risk-window-s 60")]
     Set {
         #[command(flatten)]
         rate: RateArguments,

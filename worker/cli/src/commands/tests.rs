@@ -191,9 +191,9 @@ fn every_command_asks_what_the_api_offers() {
         ("limit delete l", "DELETE /v1/limits/l", none.clone()),
         ("settings show", "GET /v1/settings", none.clone()),
         (
-            "settings set --rate-refill-per-s 0.5 --quota-per-day default",
+            "settings set --rate-refill-per-s 0.5 --rate-capacity default",
             "PATCH /v1/settings",
-            json!({"rate_refill_per_s": 0.5, "quota_per_day": null}),
+            json!({"rate_refill_per_s": 0.5, "rate_capacity": null}),
         ),
         (
             "settings set --rate-capacity 7 --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
@@ -206,9 +206,9 @@ fn every_command_asks_what_the_api_offers() {
             json!({"agent": "a", "environment": "e"}),
         ),
         (
-            "agent create a --environment e --risk-tier high --quota-per-day 10 --allowed-tool x/*",
+            "agent create a --environment e --risk-tier high --rate-capacity 10 --allowed-tool x/*",
             "POST /v1/agents",
-            json!({"agent": "a", "environment": "e", "risk_tier": "high", "quota_per_day": 10,
+            json!({"agent": "a", "environment": "e", "risk_tier": "high", "rate_capacity": 10,
                 "allowed_tools": ["x/*"]}),
         ),
         (

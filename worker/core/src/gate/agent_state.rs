@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::risk_state::RiskState;
 use super::taint_state::Taint;
 use crate::bucket::Bucket;
-use crate::clock::{DAY_MS, repair_time, repair_window};
+use crate::clock::repair_time;
 use crate::decision::ReasonCode;
 use crate::velocity::SlidingWindow;
 
@@ -23,9 +23,6 @@ pub struct AgentState {
     pub quarantined: bool,
     /// The last journalled denial because the agent was stopped.
     pub status_denial: Option<StatusDenial>,
-    /// The UTC day that `quota_used` counts, in days since the Unix epoch.
-    pub quota_day: u64,
-    pub quota_used: u32,
     // The fields from here on are left out of a state that does not need them, to keep rows small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined_by: Option<QuarantinedBy>,
@@ -99,7 +96,6 @@ impl AgentState {
         let repairs = [
             bucket,
             denial.is_some_and(|denial| repair_time(&mut denial.at_ms, now_ms)),
-            repair_window(&mut self.quota_day, DAY_MS, now_ms),
             self.windows.iter_mut().fold(false, |any, (_, it)| it.repair_clock(now_ms) | any),
             self.risk.repair_clock(now_ms),
             self.taint.repair_clock(now_ms),
@@ -115,7 +111,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::clock::CLOCK_TOLERANCE_MS;
+    use crate::clock::{CLOCK_TOLERANCE_MS, DAY_MS};
 
     const NOW_MS: u64 = 50 * DAY_MS;
 
@@ -129,7 +125,6 @@ mod tests {
         json!({
             "revision": revision, "bucket": {"micro": 5, "at_ms": at_ms}, "quarantined": false,
             "status_denial": {"at_ms": at_ms, "code": "agent_frozen"},
-            "quota_day": at_ms / DAY_MS, "quota_used": 4,
             "risk": {"steps": 1, "since_ms": at_ms, "denials": count(7_000), "window_ms": 7_000},
             "taint": {"agent": mark, "runs": [run]},
             "windows": [["calls", {"slots": [[at_ms, 4]]}]],

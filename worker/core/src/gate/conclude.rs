@@ -13,7 +13,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{limits, meter, metrics, provenance, velocity, warrant};
+use super::{limits, metrics, provenance, velocity, warrant};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -107,7 +107,6 @@ fn update_state<'a>(
     if let Some(decision) = own {
         velocity::count(draft, engine, decision);
         if decision.passes() {
-            meter::commit_quota(draft);
             limits::commit(draft);
         }
     }

@@ -202,20 +202,20 @@ fn judge_call(
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
     let refused = approval::present(draft).err();
-    let resolved = meter::quota(draft).and_then(|()| {
-        let tool = resolve::tool(engine, draft.command, draft.facts.records, identity)?;
-        // A request of a server is not the agent's call.
-        let warranted = match draft.command.purpose {
-            Purpose::Ask => Ok(()),
-            _ => warrant::check(draft, &tool),
-        };
-        match warranted {
-            // A canary quarantines, whatever the warrant says. But a caller without a credential must not stop the agent
-            // with a call that its warrant does not carry.
-            Err(denial) if tool.canary && !draft.command.located => Ok((tool, Some(denial))),
-            warranted => warranted.map(|()| (tool, None)),
-        }
-    });
+    let resolved =
+        resolve::tool(engine, draft.command, draft.facts.records, identity).and_then(|tool| {
+            // A request of a server is not the agent's call.
+            let warranted = match draft.command.purpose {
+                Purpose::Ask => Ok(()),
+                _ => warrant::check(draft, &tool),
+            };
+            match warranted {
+                // A canary quarantines, whatever the warrant says. But a caller without a credential must not stop the agent
+                // with a call that its warrant does not carry.
+                Err(denial) if tool.canary && !draft.command.located => Ok((tool, Some(denial))),
+                warranted => warranted.map(|()| (tool, None)),
+            }
+        });
     let ruling = match resolved {
         Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
             Some(denial) => denial,

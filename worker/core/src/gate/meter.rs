@@ -1,5 +1,4 @@
-//! Steps 6 to 8: the request rate, which every request uses; the tenant's daily budget of records;
-//! and the agent's daily quota, which only allowed calls use.
+//! Steps 6 and 7: the request rate, which every request uses, and the tenant's daily budget of records.
 
 use super::budget::{Budget, Exhausted};
 use super::draft::{Draft, Stop};
@@ -8,7 +7,6 @@ use super::ruling::Ruling;
 use super::step::Counted;
 use crate::bucket::Bucket;
 use crate::call::command::Purpose;
-use crate::clock::DAY_MS;
 use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 
@@ -57,29 +55,4 @@ pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
     ruling.denies_caller = true;
     ruling.counted_only = true;
     Some(ruling)
-}
-
-/// Whether the agent has quota left today: its own quota, or else its tenant's. [`commit_quota`]
-/// uses it.
-pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
-    let records = draft.facts.records;
-    let own = records.agent.as_ref().and_then(|agent| agent.quota_per_day);
-    match own.or_else(|| records.tenant.as_ref().and_then(|tenant| tenant.settings.quota_per_day)) {
-        Some(quota) if used_today(draft) >= quota => {
-            Err(Box::new(Ruling::deny(ReasonCode::QuotaExhausted)))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Counts an allowed call against the quota.
-pub fn commit_quota(draft: &mut Draft<'_>) {
-    draft.agent.quota_used = used_today(draft).saturating_add(1);
-    // A clock that goes back must not open a day's quota again.
-    draft.agent.quota_day = draft.agent.quota_day.max(draft.facts.now_ms / DAY_MS);
-}
-
-fn used_today(draft: &Draft<'_>) -> u32 {
-    let same_day = draft.facts.now_ms / DAY_MS <= draft.agent.quota_day;
-    if same_day { draft.agent.quota_used } else { 0 }
 }

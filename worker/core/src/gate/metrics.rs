@@ -4,7 +4,6 @@ use super::draft::Draft;
 use super::ruling::Ruling;
 use crate::approval::{Approval, ApprovalEvent};
 use crate::call::outcome::Reported;
-use crate::decision::ReasonCode;
 use crate::metrics::{KeyHash, ReservationEvent, Series, UNKNOWN};
 use crate::registry::ToolStatus;
 
@@ -43,8 +42,6 @@ pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> V
     if let Some(violation) = &ruling.violation {
         let kind = violation.kind.as_str();
         series.push(Series::LimitHit { kind, limit: &violation.limit_id });
-    } else if reason == ReasonCode::QuotaExhausted {
-        series.push(Series::LimitHit { kind: "agent_quota", limit: "" });
     }
     if noted.degraded {
         series.push(Series::DegradedDecision);

@@ -86,7 +86,6 @@ pub struct AgentRecord {
     pub allowed_tools: Option<Vec<Glob>>,
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,
-    pub quota_per_day: Option<u32>,
     /// The agent's own key, to which warrants can be delegated. A lane may have stored the record before this field and
     /// the next one existed. It does not use such a record: [`crate::lane`] compares the shape.
     #[serde(default)]

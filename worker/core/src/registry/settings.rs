@@ -13,8 +13,6 @@ pub struct Settings {
     /// Requests that an agent can make at once (token bucket).
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,
-    /// Allowed calls of an agent in a UTC day.
-    pub quota_per_day: Option<u32>,
     /// More denials than this in the window raise an agent's risk tier by a step.
     pub risk_denials: Option<u32>,
     pub risk_window_s: Option<u32>,

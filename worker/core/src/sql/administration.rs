@@ -109,13 +109,13 @@ statements! {
         WHERE tenant = ?1 AND agent > ?2 AND deleted_at_ms IS NULL ORDER BY agent LIMIT ?3";
     /// In the order of the columns. The flush writes the columns that the lane decides.
     SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
-          rate_capacity, rate_refill_per_s, quota_per_day, frozen, quarantined, revoked, revision, \
+          rate_capacity, rate_refill_per_s, frozen, quarantined, revoked, revision, \
           created_at_ms, updated_at_ms, public_key, warrant_required) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
         ON CONFLICT (tenant, agent) DO UPDATE SET environment = excluded.environment, \
           risk_tier = excluded.risk_tier, allowed_tools = excluded.allowed_tools, \
           rate_capacity = excluded.rate_capacity, rate_refill_per_s = excluded.rate_refill_per_s, \
-          quota_per_day = excluded.quota_per_day, frozen = excluded.frozen, \
+          frozen = excluded.frozen, \
           quarantined = excluded.quarantined, revoked = excluded.revoked, \
           public_key = excluded.public_key, warrant_required = excluded.warrant_required, \
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";

@@ -56,7 +56,7 @@ pub const LOAD_RECORDS: &str = concat!(
     groups_of_agent!(),
     ", \
        'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
-       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
+       'rate_refill_per_s', rate_refill_per_s, \
        'public_key', public_key, 'warrant_required', warrant_required, 'limits', ",
     limits_of!("agent", "?2"),
     ") \

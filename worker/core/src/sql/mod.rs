@@ -10,8 +10,6 @@ macro_rules! settings {
             ", ",
             $each!("rate_refill_per_s"),
             ", ",
-            $each!("quota_per_day"),
-            ", ",
             $each!("risk_denials"),
             ", ",
             $each!("risk_window_s"),

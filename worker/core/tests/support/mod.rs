@@ -19,6 +19,7 @@ use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{
     Answers, Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value,
 };
+use gateward_core::limit::Limit;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
@@ -489,7 +490,6 @@ pub fn records() -> CallRecords {
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
-            "quota_per_day": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
@@ -516,6 +516,13 @@ pub fn records_of(loaded: Json) -> CallRecords {
 /// Bans as a load brings them.
 pub fn bans(bans: Json) -> Rc<Bans> {
     Rc::new(serde_json::from_value(bans).unwrap())
+}
+
+/// A limit of so many calls a day.
+pub fn daily(max: u32) -> Vec<Rc<Limit>> {
+    let rule = json!({"kind": "quota", "max": max.to_string(), "window": "day"});
+    let limit = json!({"limit_id": "daily", "rule": rule});
+    vec![serde_json::from_value(limit).map(Rc::new).unwrap()]
 }
 
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {

@@ -58,7 +58,6 @@ fn tenant() -> TenantRecord {
         settings: Settings {
             rate_capacity: Some(10),
             rate_refill_per_s: Some(0.5),
-            quota_per_day: None,
             risk_denials: Some(4),
             risk_window_s: None,
             risk_quiet_s: Some(60),
@@ -274,8 +273,8 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
         (
             LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
             pin(
-                "0e0903626f74c103",
-                r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"log_public":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
+                "0e0903626f74ac03",
+                r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"log_public":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
             ),
         ),
         (LaneRequest::ReadChainEnds, pin("0e0a", "")),

@@ -25,7 +25,7 @@ macro_rules! agent_row {
             "json_object('agent', agent, 'lane', lane, 'environment', environment, \
                'risk_tier', risk_tier, 'allowed_tools', json(allowed_tools), \
                'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
-               'quota_per_day', quota_per_day, 'public_key', public_key, 'warrant_required', ",
+               'public_key', public_key, 'warrant_required', ",
             flag!("warrant_required"),
             ", 'frozen', ",
             flag!("frozen"),
