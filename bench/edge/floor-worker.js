@@ -77,8 +77,6 @@ export class GateLane extends DurableObject {
     bucket: { micro: 999_999_000_000, at_ms: 0 },
     quarantined: false,
     status_denial: null,
-    quota_day: 20_000,
-    quota_used: 0,
     windows: [["calls_1m.00000000", { slots: [] }]],
   };
   #agent = "";
@@ -120,7 +118,6 @@ export class GateLane extends DurableObject {
     const state = this.#state;
     state.revision += 1;
     state.bucket.at_ms = now;
-    state.quota_used += 1;
     const { slots } = state.windows[0][1];
     if (slots.length < WINDOW_SLOTS) slots.push([slots.length === 0 ? now : 100, 1]);
     else slots[WINDOW_SLOTS - 1][1] += 1;

@@ -4,8 +4,8 @@
 //! clock was a day ahead.
 //!
 //! INVARIANT (a repair grants nothing): a repair moves a time or a day to the present and keeps the counts.
-//! A clock that jumps ahead does grant something: each jump to a later day and back gives an agent its
-//! daily quota again, and each jump ahead refills its bucket. A lane cannot distinguish a jump from a pause.
+//! A clock that jumps ahead does grant something: each jump to a later day and back gives a tenant its rows
+//! of a day again, and each jump ahead refills an agent's bucket. A lane cannot distinguish a jump from a pause.
 
 /// Milliseconds of a UTC day.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
