@@ -43,7 +43,8 @@ pub fn credential_book(key_id: &str) -> String {
 ///
 /// # Errors
 ///
-/// 429: too many calls, or too many at once.
+/// 429: the call violates a limit of the kind `rate` or `concurrency`. 503 `overloaded`: a forwarded call needs a
+/// reservation, and its agent or its lane has no space for another one.
 pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let (facts, call) = (draft.facts, &draft.command.call);
     draft.ledgers = ledgers(facts, draft.command);

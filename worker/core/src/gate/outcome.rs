@@ -66,7 +66,8 @@ const RESULT_BLOCKED: &str = "upstream_result_blocked";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Or the caller chose how it ended: then it could have had its effect before.
+    /// It did what it should. Also if the caller caused the ending, for example by closing the connection: the call may
+    /// have had its effect before.
     Succeeded,
     /// It certainly did nothing.
     Failed,

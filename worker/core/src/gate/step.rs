@@ -115,8 +115,8 @@ pub struct Reply {
     pub retry_after_s: Option<u64>,
     /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,
-    /// The rows of the tenant's windows that count the call; none unless it passes. Any other window that was asked
-    /// for the call must forget it.
+    /// The rows of the tenant's windows that count the call. Empty if the call does not pass. The lane must withdraw
+    /// the call from every other window that it asked.
     pub counted_in: Vec<String>,
 }
 

@@ -94,8 +94,8 @@ impl Draft<'_> {
     }
 }
 
-/// Adds to a ruling that is not an allow whether taint, or the credential's highest trust, caused
-/// it. To find out, `ask` evaluates the policies again without each of them.
+/// Explains a ruling other than `allow`: adds whether the call's taint or the credential's highest trust caused it. To
+/// find out, `ask` evaluates the policies again, once without the taint and once with the caller's own claim.
 pub fn explain(
     draft: &Draft<'_>,
     mut ruling: Ruling,

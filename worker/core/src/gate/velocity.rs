@@ -92,8 +92,8 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
                 let look = counting.look();
                 let row = look.row();
                 match looked.and_then(|looked| looked.iter().find(|(name, _)| *name == row)) {
-                    // This window was not asked, although others were: the registry changed meanwhile, so the call has
-                    // other windows or keys.
+                    // No window was asked yet, or only others were: then the registry changed after the lane asked, so
+                    // the call now has other windows or keys.
                     None => {
                         looks.push(look);
                         continue;

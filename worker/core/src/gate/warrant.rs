@@ -66,7 +66,8 @@ pub fn is_from_stranger(command: &GateCommand) -> bool {
     of_stranger(command).is_some()
 }
 
-/// Whether the lane must still verify signatures after all checks that need none.
+/// Whether a request has no credential and its warrant passes every check that needs no cryptography. If so, the lane
+/// must still verify signatures to find out who calls.
 #[must_use]
 pub fn may_be_known(command: &GateCommand, records: &CallRecords, now_ms: u64) -> bool {
     let may_be = |presented| may_be_of_agent(presented, command, records, now_ms).is_ok();

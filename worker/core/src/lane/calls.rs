@@ -24,9 +24,9 @@ use crate::sql::lane as sql;
 use crate::velocity::shared::Look;
 use crate::warrant::Carried;
 
-/// Requests in a row for one agent, of callers without a credential, whose warrants a lane verifies although they may say
-/// nothing about who calls. A caller who turns out to be known uses none, but holds one while its records are read: as
-/// many may wait at once.
+/// How many requests in a row a lane admits for one agent from callers without a credential, before it knows who they
+/// are. To learn that, it must verify their warrants' signatures. A caller whom the warrant identifies gets its charge
+/// back once its records are read. So this is also the number of such callers that can wait at the same time.
 const STRANGERS: u32 = 100;
 
 /// How many more it verifies each second. Each takes the lane about 1 ms.

@@ -1,8 +1,9 @@
 //! Step 13: copies journal rows to D1, and deletes them once D1 has them.
 //!
 //! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
-//! statements, a lane that starts from the storage is complete. The order is: copies, then
-//! checkpoint and head, then the tree, then the deletion, and last the kept rows that are old enough.
+//! statements, a lane that starts from the storage is complete. The order is: delete the audit counts; copy answers
+//! and nonces; write checkpoint and head; append to the tree; copy the rows to `flushed`; delete them from the
+//! journal; delete rows from `flushed` that are old enough.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -308,12 +309,13 @@ impl Lane {
         let mut stored = stored.iter().skip_while(|(seq, _)| *seq < first);
         for journalled in &batch.hashes {
             if stored.next() != Some(journalled) {
-                // This batch's report counts on a confirmation. The next one must not.
+                // This batch's report assumed a confirmation (`Report::journal_rows`). The next report must not.
                 self.differs = true;
                 return Ok(Confirmed::HashDiffers { seq: journalled.0 });
             }
         }
-        // This batch's report did not count on one, so another report follows.
+        // If `differs` was set, this batch's report still counted these rows as journal rows. So another report
+        // follows.
         self.report_due = std::mem::take(&mut self.differs);
         let through = integer(last)?;
         storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;

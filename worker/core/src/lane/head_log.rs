@@ -66,8 +66,8 @@ impl Lane {
             let what = "the head log has a later checkpoint of this lane";
             return Ok(Err(Problem::new(ProblemCode::StateConflict, what)));
         };
-        // A lane says what it is about to delete. If it does not learn that the log has it, it deletes nothing, and says
-        // less from then on.
+        // A lane reports `pruned_through` before it deletes. If it does not learn that the log has the entry, it
+        // deletes nothing, and its later reports have a smaller number. So the larger number is kept.
         let pruned_through = checkpoint.pruned_through.max(pruned);
         let checkpoint = LaneCheckpoint { pruned_through, ..checkpoint.clone() };
         // Before the entry: if the lane stops between the two, no older message may follow the entry. The same message

@@ -19,8 +19,9 @@ const MAX_READ_POOLS: i64 = 100;
 const POOL_DAYS: u64 = 62;
 
 impl Lane {
-    /// What to ask a counter for, so that each of these needs is met. If the limit was changed, the lease is given
-    /// back first. What is free of the lease is held until [`Self::release`]; the second value is how much.
+    /// Makes the request to a counter that meets all of these needs. If the limit was changed, the lane first gives the
+    /// lease back. The free part of the lease, as far as the needs can use it, is held for them until
+    /// [`Self::release`]. The second value is the amount that is held.
     ///
     /// # Errors
     ///
@@ -42,7 +43,8 @@ impl Lane {
         let lease = book.lease(&need.counter);
         let number = lease.map_or(0, |lease| lease.number);
         let ask = lease::ask(lease, self.held(&name, number), lanes, need.revision, needs);
-        // Otherwise, other calls would use it meanwhile, and the answer would be too small.
+        // Hold it until the answer comes. Otherwise other calls would use it, and the granted amount would be too
+        // small.
         let wanted = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
         let amount = wanted.min(ask.free);
         self.hold_amount(&name, number, amount);
@@ -116,8 +118,8 @@ impl Lane {
         }
     }
 
-    /// Gives back what no call uses or waits for of a lease. `heard`: the window's number, and all that the counter
-    /// granted in it, which includes answers that were lost. `None`: there is no lease.
+    /// Gives back the part of a lease that no call uses or waits for. `heard`: the window's number, and the sum that
+    /// the counter granted in that window, including answers that were lost. Returns `None` if there is no lease.
     ///
     /// # Errors
     ///
@@ -190,8 +192,8 @@ impl Lane {
         rows.into_iter().map(pair).collect()
     }
 
-    /// The window's number, and the lanes that may have something to give back of a limit, with all that they were
-    /// granted; but for one lane.
+    /// The window's number, and each lane that may have a part of the limit to give back, with the sum of its grants.
+    /// The lane `but` is left out.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Receipts that D1 lost for good: it was restored to an earlier time, and the lane no longer had them.
 //!
-//! The lane remembers which these are. So it does not ask D1 for them again, tells of each range once, and can delete what
-//! comes after them when that is old: a gap that the lane knows is not a change of the chain.
+//! The lane remembers which receipts are lost. So it does not ask D1 for them again, and reports each range once. It
+//! can also delete the receipts after a lost range when they are old: a gap that the lane knows is not a change of the
+//! chain.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +76,8 @@ impl Lane {
             false => hash_before(storage, last + 1)?,
         };
         let before = leaf.map(|leaf| encode_hashes(&[leaf])).unwrap_or_default();
-        // D1 was restored to a time before `first`, so what was lost after that is among these.
+        // D1 was restored to a time before `first`, so it also lost every later receipt: ranges after `first` are part
+        // of the new range. Ranges up to the anchor were deleted because of their age.
         let anchor = Self::anchor(storage)?.seq;
         all.retain(|it| it.last < first && it.last > anchor);
         if all.len() < MAX_LOST {

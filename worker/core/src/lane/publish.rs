@@ -24,8 +24,9 @@ const KEPT_MS: u64 = 60 * 60 * 1_000;
 /// they leave 1 GB.
 const MAX_KEPT_ROWS: u64 = 500_000;
 
-/// Kept rows that one flush deletes at least, if they are old enough. It deletes up to twice as many as it adds: so there are
-/// soon no more than there should be, and it reads few rows that stay.
+/// Every flush may delete this many kept rows, if they are old enough. A flush that adds more than half of this may
+/// delete twice as many as it adds. So the number of kept rows soon falls to its bound, and a flush reads few rows that
+/// stay.
 const MIN_FORGOTTEN_ROWS: usize = 100;
 
 /// Bytes, and rows, that are written to D1 again with one statement.
@@ -76,9 +77,10 @@ impl Lane {
         }
     }
 
-    /// Compares the note of the checkpoint in D1 with the lane's tree. If it is of no tree that the lane had, or has another
-    /// origin than what the lane published, the lane stops, until a checkpoint is there that is its own. `origin`: what the
-    /// lane would publish with, or empty; it counts if the lane does not know with what it published.
+    /// Compares the note of D1's checkpoint with the lane's tree. The lane stops in two cases: the checkpoint is of no
+    /// tree that the lane had, or its origin is not the one that the lane published with. The lane resumes when a later
+    /// comparison finds neither. `origin`: the origin that the lane would publish with, or empty. It is compared only
+    /// if the lane does not know the origin that it published with.
     ///
     /// # Errors
     ///
@@ -213,7 +215,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Forgets rows that were kept long enough, a bounded number of them. So many rows were `added`.
+    /// Deletes kept rows that are older than [`KEPT_MS`] or beyond [`MAX_KEPT_ROWS`], a bounded number of them. `added`
+    /// is the number of rows that the flush has just added to the kept rows. The bound depends on it.
     pub(super) fn forget_flushed(
         &self,
         storage: &impl LaneSql,

@@ -1,11 +1,12 @@
 //! Which receipts may be deleted because of their age, what the lane stores about it, and when it does it next.
 //!
-//! INVARIANT (pruning hides nothing): a receipt is deleted only if it is the one that the lane sealed, and by the time in
-//! its own body. D1 is not believed: the lane's tree confirms the newest receipt that it looks at, and the chain links
-//! all before it. So the anchor, which is the number and the hash of the last deleted receipt, is as good a start of the
-//! chain as the lane's first receipt. A chain that was changed is not pruned: people must be able to look at it. It may lack
-//! only receipts that the lane knows as lost ([`super::lost`]). What comes before them is confirmed by the leaf that the lane
-//! remembers, and what comes after them is linked to the hash that it remembers.
+//! INVARIANT (pruning hides nothing): a receipt is deleted only if it is the one that the lane sealed. Its age is the
+//! time in its own body. The lane does not trust D1: its tree confirms the newest receipt that it looks at, and the
+//! chain links all earlier ones to that one. The anchor is the number and the hash of the last deleted receipt. So the
+//! anchor is as good a start of the chain as the lane's first receipt. A chain that was changed is not pruned, because
+//! people must be able to look at it. The chain may lack only receipts that the lane knows as lost ([`super::lost`]).
+//! For such a gap, the lane remembers the leaf of the receipt before it and the hash of the last lost receipt. The leaf
+//! confirms the receipts before the gap. The first receipt after the gap links to the hash.
 
 use super::lost::{Lost, still_lost};
 use super::state::Lane;

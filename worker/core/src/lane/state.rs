@@ -35,7 +35,8 @@ pub(super) struct Held {
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
     /// 0. Up to the checkpoint, the agent's snapshot is as new.
     pub(super) journalled: u64,
-    /// What callers are charged who may be strangers ([`Lane::admit`]). In memory only: who evicts the lane gets little.
+    /// The rate limit of callers without a credential before they are identified ([`Lane::admit`]). In memory only: an
+    /// attacker who gets the lane evicted gains little.
     pub(super) strangers: Option<Bucket>,
 }
 

@@ -143,8 +143,8 @@ impl Tree {
         Self { first, edge: Edge::default(), leaves: Vec::new() }
     }
 
-    /// A tree that begins with this receipt, in place of one that lacks receipts before it. What was published of that
-    /// one is forgotten, so D1's checkpoint is of a tree that the lane does not have.
+    /// Replaces a tree that lacks receipts before `first` with an empty one that begins at `first`. Forgets what was
+    /// published of the old tree. D1's checkpoint is then of a tree that the lane does not have.
     pub(super) fn begin_again(storage: &impl LaneSql, first: u64) -> Result<Self, StorageError> {
         storage.exec(sql::FORGET_TILES, &[])?;
         set_meta(storage, PUBLISHED, String::new())?;

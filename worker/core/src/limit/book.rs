@@ -1,4 +1,4 @@
-//! A book: how much of the limits of one agent or one credential was used.
+//! A book: how much of the limits of one agent or one credential was used, or a lane's lease of one shared limit.
 
 use std::rc::Rc;
 
@@ -383,9 +383,10 @@ impl Book {
         }))
     }
 
-    /// What was used in the window of an instant; `None` if nothing was. A later window counts as this window: the
-    /// clock went back, and this must not open a window again. A window that is very far ahead is moved to this
-    /// instant, because otherwise nobody could use the limit until then.
+    /// What was used in the window of an instant; `None` if nothing was. If the stored window is later, the clock went
+    /// back. Then the stored window is used, so that no window opens again. If it was last used more than
+    /// [`MAX_AHEAD_MS`] after this instant, it is moved to this instant, because otherwise nobody could use the limit
+    /// until then.
     fn sum(&mut self, limit: &Limit, window: Window, period: Period, now_ms: u64) -> Option<&Sum> {
         let Some(Counter::Sum(sum)) = self.counter_mut(&limit.counter) else { return None };
         if sum.window != window || sum.number < period.number {

@@ -67,8 +67,9 @@ pub struct Lease {
     /// Includes what is reserved.
     used: Amount,
     pub(super) reserved: Amount,
-    /// The limit's revision when it was granted. After a change, it is given back before it is used. `None`: the
-    /// lanes hold more than the bound, because it was lowered.
+    /// The revision of the limit when it was granted. `None`: the last answer was `overdrawn`, or the lane knows of the
+    /// grant only by [`heard`]. If this is not the limit's present revision, the lane gives the lease back before it
+    /// uses it. Only a call that waited may use what was granted to it.
     revision: Option<u64>,
     /// What the counter had left after that grant.
     left: Amount,
@@ -108,7 +109,8 @@ pub struct Granted {
     pub back: Amount,
     /// What the counter has left.
     pub left: Amount,
-    /// Whether the lanes hold more than the bound. Then what one call gives back is not available to the next call.
+    /// Whether the lanes hold more than the bound, or the lane asked with an old revision of the limit. Then what one
+    /// call gives back is not available to the next call.
     pub overdrawn: bool,
     /// Seconds after which there may be more; `None` if this is not known.
     pub retry_after_s: Option<u64>,

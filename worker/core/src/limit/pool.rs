@@ -146,7 +146,8 @@ impl Pool {
             ends_at_ms: window.map_or(u64::MAX, |(ends_at_ms, _)| ends_at_ms),
             granted,
             returned,
-            // The bound was lowered before the lane heard of an earlier answer.
+            // The part of an earlier grant that the bound no longer allows: the lane did not get that answer, and the
+            // bound was lowered meanwhile.
             back: granted.minus(target),
             left: self.left(max),
             overdrawn: outdated || self.spent.plus(self.outstanding()) > max,

@@ -80,7 +80,7 @@ impl SlidingWindow {
         if let Some(amount) = amount {
             self.sums.push(amount);
         }
-        // A window that is cut at fixed times touches one part more than it is long.
+        // The period of a window overlaps at most `parts + 1` parts, because the parts begin at fixed times.
         if self.slots.len() > parts + 1 {
             self.merge((width_ms / parts as u64).max(1));
         }

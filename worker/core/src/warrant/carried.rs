@@ -144,7 +144,8 @@ impl Carried {
         }
     }
 
-    /// What the warrant says about the call, if it carries it.
+    /// The verified claim; `None` if the warrant was refused or is not judged yet. The claim of a caller without a
+    /// credential can have a [`Claim::refusal`]: then the warrant does not carry the call.
     #[must_use]
     pub fn claim(&self) -> Option<&Claim> {
         match &self.judged {

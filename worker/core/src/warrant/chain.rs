@@ -311,7 +311,7 @@ fn concerns(tool: &str, powers: &Powers) -> bool {
     }
 }
 
-/// What needs approvals still does, by the same people and perhaps more.
+/// A child keeps its parent's approval gates and approvers. If it adds approvers, it needs as many more approvals.
 fn approvals(parent: &Payload, child: &Payload, work: &mut Work) -> Result<(), Broken> {
     if let Some(gates) = &parent.gates {
         let tools = match &child.powers {

@@ -76,8 +76,9 @@ pub struct Claim {
     /// SHA-256 of the stack's bytes.
     pub chain_hash: [u8; 32],
     pub proven: Proven,
-    /// Why it does not carry the call. Only for a caller without a credential: it proved who it is, so the refusal is
-    /// one of its calls. For every other caller, such a refusal is all that there is.
+    /// Why the warrant does not carry the call. Present only for a caller without a credential: the warrant still
+    /// proves who calls, so the refused call is one of that agent's calls. For every other caller, [`judge`] returns
+    /// the refusal and no claim.
     pub refusal: Option<Refusal>,
 }
 

@@ -1,8 +1,8 @@
 //! Whether arguments fit the constraints on them.
 //!
-//! INVARIANT (only what certainly fits passes): there are three answers about a value. The third, that the
-//! constraint does not apply to a value of this kind, does not pass, and its negation does not either. What
-//! cannot be evaluated at all makes everything around it impossible to evaluate.
+//! INVARIANT (only what certainly fits passes): a constraint gives one of three answers about a value: yes, no, or
+//! inapplicable, which means that it says nothing about values of this kind. Only yes passes. `not` of inapplicable is
+//! inapplicable, so it does not pass either. If one constraint cannot be evaluated, no constraint that contains it can.
 
 use std::net::IpAddr;
 
@@ -196,9 +196,11 @@ fn among(values: &[Json], value: &Json) -> Fit {
     }
 }
 
-/// The answer of a list of constraints: `decisive` if one of them has this answer, `otherwise` if all have the other.
+/// The answer of a list of constraints: `decisive` if one of them has this answer. If none has it and one is
+/// [`Fit::Inapplicable`], that. Else `otherwise`.
 ///
-/// All of them are evaluated, so that one which cannot be is noticed wherever it is.
+/// All constraints are evaluated, even after a decisive one. So a constraint that cannot be evaluated is always
+/// noticed.
 #[inline(never)]
 fn each(
     all: &[Constraint],

@@ -55,7 +55,8 @@ impl Subpath {
             path = path.to_lowercase();
         }
         if path == self.root {
-            // The reference implementation allows `/` itself, whatever `allow_equal` says. So it does not fit `not` either.
+            // The reference implementation allows `/` even if `allow_equal` is false. So without `allow_equal`, the
+            // path `/` fits neither the constraint nor `not` of it.
             return (self.allow_equal || path != "/").then_some(self.allow_equal);
         }
         let below = path.strip_prefix(self.root.trim_end_matches('/'));

@@ -113,8 +113,9 @@ impl UrlPattern {
         &self.text
     }
 
-    /// Whether it matches the URL; `None` if that is not certain. Another port than the pattern's fits neither it nor `not`
-    /// of it, because the reference implementation takes a scheme's own port for any port.
+    /// Whether it matches the URL; `None` if that is not certain. If only the port differs, the answer is
+    /// [`Fit::Inapplicable`]: the URL fits neither the pattern nor `not` of it. The reason is that the reference
+    /// implementation takes the default port of a scheme for any port.
     ///
     /// # Errors
     ///
@@ -265,8 +266,9 @@ impl UrlSafe {
         writer.flag(self.block_internal_tlds);
     }
 
-    /// Whether the URL is safe; `None` if that is not certain. A host that is not public fits neither it nor `not` of it,
-    /// because the reference implementation takes some of them for safe.
+    /// Whether the URL is safe; `None` if that is not certain. If only its host is not public, the answer is
+    /// [`Fit::Inapplicable`]: the URL fits neither this constraint nor `not` of it. The reason is that the reference
+    /// implementation takes some of these hosts for safe.
     ///
     /// # Errors
     ///
