@@ -5,9 +5,9 @@ use gateward_core::problem::{Problem, ProblemCode};
 /// Whether a change ends the last credentials that can administer.
 #[derive(serde::Deserialize)]
 pub(super) struct LastAdministrator {
-    /// The tenant's last one that can change its registry.
+    /// Whether it ends the tenant's last credential with which an administrator can change the registry.
     last_administrator: bool,
-    /// The last credential of all tenants that can administer tenants.
+    /// Whether it ends the last credential, of all tenants, with which an operator can administer tenants.
     last_operator: bool,
 }
 

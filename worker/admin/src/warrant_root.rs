@@ -300,7 +300,7 @@ impl Write for TakeRevocationList {
         }
         match before.list_version {
             Some(version) if version > list.version => {
-                return Err(conflict(&format!("version {version} was taken, which is newer")));
+                return Err(conflict(&format!("the root already has the newer version {version}")));
             }
             Some(version) if version == list.version => {
                 if before.list_sha256.as_deref() != Some(&sha256) {

@@ -137,8 +137,8 @@ impl Round {
 struct Out {
     text: String,
     changed: Vec<Range<usize>>,
-    /// Decoded bytes that are not ASCII, one after the other. What is between them is UTF-8, so none of them belongs to a
-    /// character there.
+    /// A row of decoded bytes that are not ASCII. Any other text ends the row: that text is valid UTF-8 by itself, so
+    /// no byte of the row belongs to one of its characters.
     bytes: Vec<u8>,
 }
 

@@ -78,7 +78,8 @@ pub fn confusable_within(name: &str, object: &RawObject) -> Option<String> {
     })
 }
 
-/// Whether a key of `_meta`, or of an error's data, is Gateward's own, in any case. A warrant is for Gateward too.
+/// Whether a key of `_meta`, or of an error's data, is Gateward's own, in upper or lower case. The key of a warrant is
+/// one of them, because a warrant is for Gateward.
 #[must_use]
 pub fn is_own(key: &str) -> bool {
     begins_folded(key, META_PREFIX) || same_folded(key, carried::META)

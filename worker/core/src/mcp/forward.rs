@@ -33,10 +33,9 @@ fn opened<'t>(sealed: Option<&'t str>, seal: &Seal<'_>) -> Result<&'t str, RpcEr
     seal.open(Handle::RequestState, sealed.ok_or_else(invalid)?)
 }
 
-/// The message's text as it is forwarded: without Gateward's own keys, without tasks, which Gateward does
-/// not support, without the redacted fields, and with markers in place of what the shield redacts; the values of both are
-/// added to `removed`. A sealed
-/// `requestState` is opened.
+/// The message's text as it is forwarded. Gateward's own keys, tasks (which Gateward does not support) and the redacted
+/// fields are removed. Markers replace what the shield redacts. A sealed `requestState` is opened. The values of the
+/// redacted fields, and the values that markers replace, are added to `removed`.
 ///
 /// # Errors
 ///

@@ -85,8 +85,9 @@ impl Page {
         taints
     }
 
-    /// The values of the items that stay, with the trust of their server. The definition of a tool that an administrator
-    /// approved by its hash is no text of a stranger. So it is read only if the server is trusted.
+    /// The values of the items that stay, with the trust of their server. If an administrator approved a tool's
+    /// definition by its hash, its values must not count as untrusted. So the definition is read only if the server is
+    /// trusted.
     #[must_use]
     pub fn observe(&self, visible: &[Visibility], key: &ValueKey, trusted: bool) -> Observed {
         let is_read = |seen: Visibility| {

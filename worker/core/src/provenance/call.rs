@@ -81,8 +81,8 @@ impl Call<'_> {
         looked_at.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect()
     }
 
-    /// What the run's plan holds after the call, if the plan lets the agent choose values from results: the chosen values,
-    /// and that they were chosen.
+    /// Hashes to add to the run's plan after the call. For each sink whose value the plan lets the agent choose from a
+    /// result, there are two: the chosen value as a planned one, and the mark that the agent has chosen.
     #[must_use]
     pub fn choices(&self) -> Vec<u64> {
         let (arguments, _) = arguments(self.roles, self.input);
@@ -98,8 +98,9 @@ impl Call<'_> {
         chosen.flatten().collect()
     }
 
-    /// The value of an argument, if the plan lets the agent choose it from the trusted result in which it was seen first,
-    /// and the agent has not chosen another one. Of a list, it must be the only item.
+    /// The value of an argument, if the plan lets the agent choose it. The value must have been seen first in a trusted
+    /// result of a tool that the plan names for this argument. The agent must not have chosen a value for the argument
+    /// before. If the argument is a list, it must have exactly one item, which is the value.
     fn choice<'v>(&self, argument: &Argument<'v>) -> Option<&'v Json> {
         let run = self.run?;
         let value = match argument.value {

@@ -14,7 +14,7 @@ pub const MAX_LINKS: usize = 64;
 const ATTRIBUTES: [&str; 7] =
     ["action", "background", "data", "formaction", "href", "poster", "src"];
 
-/// Whether a text has such a link.
+/// Whether a text has a hidden link. Also true if a decoded form of the text has more than [`MAX_LINKS`] links.
 pub fn has_hidden_link(text: &str) -> bool {
     let entity = Escapes { entity: true, ..Escapes::default() };
     let decoded = text.contains('&').then(|| escapes::decode(text, entity).0);

@@ -123,7 +123,8 @@ pub fn whole(key: &ValueKey, value: &Json) -> Option<u64> {
     Form::new().of_json(value).map(|form| key.hash(form))
 }
 
-/// The hash of an argument for which a plan states a tool in whose results its value may have been seen first.
+/// The hash of an argument and a source, as a plan states them: the value of the argument may have been seen first in a
+/// result of the tool `source`.
 #[must_use]
 pub fn from(key: &ValueKey, tool: &str, pointer: &str, source: &str) -> u64 {
     let parts = [tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff@", source.as_bytes()];

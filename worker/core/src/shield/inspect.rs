@@ -195,7 +195,8 @@ struct Inspection<'v> {
     /// What the arguments that are read are for.
     roles: Option<&'v ArgumentRoles>,
     scan: Scan<'v>,
-    /// By rule, place and, if each match is wanted, whether the text was decoded, and offset.
+    /// By rule, place, and a pair: whether the text was decoded, and the offset. If not each match is wanted, the pair
+    /// is always `(false, 0)`.
     found: BTreeMap<(u16, u32, (bool, usize)), Hit>,
     /// How often each rule matched, by severity.
     counts: BTreeMap<(u16, i64), usize>,

@@ -120,7 +120,8 @@ impl Redaction<'_> {
         self.marked(document.as_deref().unwrap_or(text), name, left).or(document)
     }
 
-    /// A text in whose decoded form more is found is replaced as a whole, and so is one that cannot be read to its end.
+    /// The text with markers in place of what is found in it; `None` if nothing is found. One marker replaces the whole
+    /// text if more is found in a decoded form than in the text itself, or if the text cannot be read to its end.
     fn marked(&self, text: &str, name: Option<&str>, left: &mut Left) -> Option<String> {
         let Some(mut found) = self.shield.matches_within(self.tenant, (name, text), left) else {
             return Some(marker("unread"));

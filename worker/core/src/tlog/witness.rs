@@ -56,7 +56,7 @@ pub fn cosignatures(
     let of_witness = |(witness, key): (usize, &VerifierKey)| {
         let id = key.id();
         let own = signatures.iter().find(|it| it.id == id && it.name == key.name())?;
-        // Only cosignatures of parts of trees have no time.
+        // The time 0 means that the cosignature is for a part of a tree, not for a checkpoint.
         let (time_s, _) = cosignature::split(&own.bytes).filter(|(time_s, _)| *time_s > 0)?;
         let holds = key.kind() == COSIGNATURE && key.verifies(checkpoint_text, &own.bytes);
         holds.then(|| Cosignature { witness, time_s, line: own.line.to_owned() })

@@ -131,8 +131,8 @@ pub async fn last_receipt(env: &Env, log: &LogName, through: u64) -> Result<u64>
     Ok(found.first().map_or(0, |row| row.seq))
 }
 
-/// Events of a tenant's registry after an epoch, a bounded number of them; the epoch through which these are all; and the
-/// registry's own.
+/// Reads the events of a tenant's registry after the epoch `after`, at most [`MAX_EVENTS`] epochs at a time. Returns
+/// the events, the epoch up to which they are complete, and the registry's current epoch.
 pub async fn registry_events(
     env: &Env,
     tenant: &str,
@@ -284,5 +284,5 @@ pub async fn tile(
 
 /// The problem for a tile that does not exist, or was deleted.
 pub fn no_tile() -> Problem {
-    Problem::new(ProblemCode::NotFound, "the log has no such tile, or no longer")
+    Problem::new(ProblemCode::NotFound, "the log does not have this tile, or has deleted it")
 }

@@ -33,7 +33,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// What goes to the server beside the arguments of a call; for another message, all that it says.
+    /// What the message tells the server: its parameters, result or error. For a call, without the parameters in
+    /// `JUDGED`. [`Json::Null`] if nothing is left.
     #[must_use]
     pub fn beside(&self, is_call: bool) -> Json {
         let (name, said) = match self.kind {

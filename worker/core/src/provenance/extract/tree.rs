@@ -111,8 +111,9 @@ fn read(
     observed
 }
 
-/// The values in the texts of a list's items, all with one trust. Numbers are not read: they are bounds in schemas, and
-/// sizes. What is missing of trusted items is only known nowhere, so only untrusted ones make it incomplete.
+/// The values in the texts of a list's items. All items have the same trust. Numbers are not read: they are bounds in
+/// schemas, and sizes. Missing values make the result incomplete only if the items are untrusted. A missing value of a
+/// trusted item only counts as seen nowhere.
 #[must_use]
 pub fn items<'a>(
     key: &ValueKey,

@@ -148,8 +148,8 @@ fn reads_system(url: &str) -> bool {
     SYSTEM_FOLDERS.iter().any(|folder| begins_with(&path.replace('\\', "/"), folder))
 }
 
-/// The host that some readers of a URL find: the one after a `@` that follows a character which other readers take for
-/// the end of the host.
+/// The finding for a URL with an `@` in which some readers find an internal host. Readers disagree about a URL such as
+/// `a#@b`: some end the host at the `#`, others take the text after the last `@`. So both parts are judged.
 fn second_host(url: &str) -> Option<Detector> {
     let url = url.get(..url.floor_char_boundary(MAX_HOST_BYTES))?;
     let (_, rest) = url.split_once("://")?;

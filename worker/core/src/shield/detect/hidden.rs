@@ -3,7 +3,8 @@
 use super::Found;
 use crate::shield::rule::Detector;
 
-/// Tag characters in a row. A flag of a region has at most six and a waving flag before them.
+/// A text with this many tag characters is reported, even if they are not in a row. Tags directly after a waving flag
+/// are not counted: the flag of a region is written with up to six of them.
 const MIN_TAGS: usize = 4;
 
 /// Invisible characters between two letters of ASCII: no script needs them there.

@@ -228,7 +228,8 @@ impl Code {
         words.get(next).is_some_and(|word| word.end <= within.end)
     }
 
-    /// The same for the value after an `=`, or its begin: what follows a quote is read again after each quote.
+    /// The same for the value after an `=`. Only its first [`MAX_QUOTED_BYTES`] bytes are read, because what follows a
+    /// quote is read again after each quote.
     fn follows(&self, bytes: &[u8], equals: usize) -> bool {
         let begin = value_begin(bytes, equals).0;
         // Most values have none, and need no search for their end.

@@ -6,8 +6,9 @@
 //!
 //! An injection differs from other SQL because it ends the value around it: with a quote that was never opened, after
 //! a number or a bracket, or with a comment after it. Two words one after the other are prose, not SQL. A text that
-//! begins as a statement is the argument of a tool for SQL. In such a text, an injection needs a quote that opens a
-//! text which continues as SQL, because an attacker can easily add a first word.
+//! begins as a statement is the argument of a tool for SQL. In such a text, only the patterns that begin with an
+//! opening quote count. They still count because an attacker can easily put the first word of a statement before an
+//! injection.
 
 mod tokens;
 
@@ -137,9 +138,9 @@ struct Masks {
     /// Those that may be left out.
     optional: u64,
     repeated: u64,
-    /// Those that a pattern can begin with, if what comes before is left out.
+    /// The first elements, and those that a pattern begins with if the optional elements before them are left out.
     begin: u64,
-    /// Those that can follow an element, by the number of elements between that are left out.
+    /// Entry `n`: the elements that can follow another element if the `n` optional elements between them are left out.
     follow: [u64; MAX_OPTIONAL + 1],
 }
 

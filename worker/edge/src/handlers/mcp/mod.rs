@@ -299,8 +299,8 @@ struct Admitted {
     rate: RateFields,
 }
 
-/// Asks the lane to admit a message that calls no tool. `beside` has the texts of the message. The agent's rate is charged
-/// `cost` requests.
+/// Asks the lane to admit a message that calls no tool. `beside` is what the message says ([`Message::beside`]). The
+/// message counts as `cost` requests of the agent's rate.
 async fn admitted(
     client: &McpClient,
     claims: &Claims,

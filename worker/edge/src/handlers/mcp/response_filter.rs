@@ -34,7 +34,7 @@ use crate::log;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Inspect, UpstreamRequest};
 
-/// What a list answers whose request is not known, as explanations show it.
+/// Explanations show this in place of the method if a list answers a request that is not known.
 const UNKNOWN_LIST: &str = "lists";
 
 /// The request that a server can make through an error.
@@ -88,7 +88,7 @@ pub struct ResponseFilter {
     pub(super) found: Marks,
     /// How to inspect messages of the server that belong to no call.
     pub(super) inspect: Option<InspectResults>,
-    /// In which run the values of lists are stored that answer earlier requests.
+    /// The run for the values of lists that answer earlier requests; `None` if their values are not stored.
     observe: Option<Observe>,
     pending: Vec<Pending>,
     /// Gateward's own responses, to the refused messages of a batch.

@@ -125,8 +125,8 @@ impl GateLane {
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 
-    /// Sets the next alarm. `alarm_due_ms` is kept only for a flush: after a call, an alarm that is set for
-    /// another reason is replaced by an earlier one.
+    /// Sets the next alarm. `alarm_due_ms` is set only if the alarm is for a flush. Otherwise it stays `None`, so the
+    /// next call that writes a row replaces this alarm by an earlier one.
     async fn arm_next(&self, Next { flush_ms, other_ms }: Next) -> Result<()> {
         let next_ms = [flush_ms, other_ms].into_iter().flatten().min();
         // Before the await, so that a call meanwhile sets an alarm for its row.
@@ -251,9 +251,9 @@ impl GateLane {
         Ok(Some(next_ms))
     }
 
-    /// Prunes one batch, and returns whether there may be more. The cutoff is computed from a time that the
-    /// clock passed an hour ago. Before that, D1 is asked what it has: a lane without calls would not notice otherwise
-    /// that D1 was restored.
+    /// Prunes one batch, and returns whether there may be more. The cutoff is computed from `steady_ms`: a time that
+    /// the clock passed an hour ago. Before it prunes, the lane asks D1 what D1 has. Otherwise a lane without calls
+    /// would not notice that D1 was restored.
     async fn prune(
         &self,
         settings: &Settings,
@@ -284,7 +284,7 @@ impl GateLane {
         })?;
         let advanced = next.is_some();
         if let Some(next) = next {
-            // Before the deletion: no receipt may be missing that the head log does not list as deleted.
+            // Before the deletion: a receipt may be missing only if the head log lists it as deleted.
             self.tell_head_of(settings, next.seq).await?;
             self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
             anchor = next;

@@ -29,7 +29,8 @@ use crate::{d1, log};
 /// if the registry changed, and once more if it changed again.
 const MAX_LOADS: usize = 4;
 
-/// How often one call may ask counters of shared limits: once, and again if a limit was changed meanwhile.
+/// How often one call may ask counters of shared limits: once, and up to two more times if a limit was changed
+/// meanwhile.
 const MAX_ASKS: usize = 3;
 
 /// How often one call may look at windows: once, and again if the registry was changed meanwhile. A third time would

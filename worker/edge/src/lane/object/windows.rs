@@ -56,9 +56,10 @@ impl GateLane {
         looks.asked.extend(asked);
     }
 
-    /// Withdraws the call from all windows that were asked, except those in `counted_in`. That is empty if the call does
-    /// not pass. It lacks windows that no longer count the call because the registry changed meanwhile. Nobody waits for
-    /// this: if a message is lost, the call counts.
+    /// Withdraws the call from all windows that were asked, except those in `counted_in`. If the call does not pass,
+    /// `counted_in` is empty, so the call is withdrawn from all of them. `counted_in` also lacks windows that must no
+    /// longer count the call because the registry changed meanwhile. Nobody waits for this: if a message is lost, the
+    /// call counts.
     pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks, counted_in: &[String]) {
         if looks.entry.is_empty() {
             return;

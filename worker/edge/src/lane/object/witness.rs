@@ -21,8 +21,8 @@ use crate::settings::Settings;
 /// Bytes of a witness's answer: some signatures, of which the longest have 5 KB.
 const MAX_WITNESS_BYTES: u32 = 16 * 1_024;
 
-/// The pause after a witness failed. Each attempt can keep the head log from publishing for twice [`WITNESS_MS`], so it is
-/// a few times that.
+/// The pause after a witness failed. An attempt can keep the head log from publishing for twice [`WITNESS_MS`]. The
+/// pause is a few times as long as an attempt.
 const WITNESS_RETRY_MS: u64 = 30_000;
 
 impl GateLane {
@@ -102,8 +102,9 @@ impl GateLane {
         }
     }
 
-    /// The witness's lines for a checkpoint. If it has cosigned another tree than the lane knows of, it says which, and is
-    /// asked once more.
+    /// Asks the witness to cosign a checkpoint, and returns the line with its cosignature. If the witness answers that
+    /// it last cosigned a tree of another size than the lane expected, the lane asks once more, with a proof from that
+    /// size.
     async fn ask_witness(
         &self,
         settings: &Settings,

@@ -194,7 +194,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// The spaces and brackets at an offset. With more than are skipped before a command, there is none.
+    /// The number of spaces and brackets at an offset. If it is above [`MAX_SKIPPED_BYTES`], no command follows.
     pub fn skipped(&mut self, bytes: &[u8], at: usize) -> usize {
         if self.run_end <= at {
             let rest = bytes.get(at..).unwrap_or_default();
