@@ -12,6 +12,7 @@ use gateward_core::limit::book::Ledger;
 use gateward_core::policy::Evaluation;
 use gateward_core::provenance::call::Call as Looked;
 use gateward_core::provenance::run::{MAX_TRUSTED_VALUES, Observation, RunValues};
+use gateward_core::provenance::undeclared::Undeclared;
 use gateward_core::provenance::{
     ArgumentRoles, Destinations, Level, Provenance, Reach, ValueKey, lookup,
 };
@@ -132,6 +133,7 @@ impl Parts {
             destinations: &self.destinations,
             run: Some(&self.run),
             input: black_box(&self.input),
+            names: &Undeclared::default(),
             answers: None,
         };
         call.provenance()

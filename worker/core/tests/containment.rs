@@ -152,6 +152,7 @@ impl Tool {
             _ => (self.argument_roles.clone(), self.reach.unwrap_or(Reach::Nobody)),
         };
         (registered.argument_roles, registered.reach) = (Some(Rc::new(roles)), reach);
+        registered.input_schema = Some(self.definition["inputSchema"].to_string().into());
         if other != Other::NoResultTrust {
             registered.result_trust = Some(Rc::new(self.result_trust.clone()));
         }

@@ -4,6 +4,7 @@ use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
 use super::run::RunValues;
 use super::sinks::{Argument, answers, arguments};
+use super::undeclared::Undeclared;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey};
 use crate::json::Json;
 
@@ -20,6 +21,8 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
+    /// Names in the arguments that the tool's schema does not declare ([`super::undeclared`]).
+    pub names: &'a Undeclared,
     /// What the client answers to questions of the server, if it does.
     pub answers: Option<&'a Json>,
 }
@@ -52,9 +55,12 @@ impl Call<'_> {
         }
         let mut sinks: Vec<SinkOrigin> =
             arguments.iter().filter_map(|argument| self.origin(argument)).collect();
-        if more {
+        let names = self.names_in_sinks(&arguments);
+        sinks.extend(names.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
+        if more || self.names.more {
             sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
         }
+        let more = more || !names.is_empty();
         let reach = match self.reach {
             Reach::BySinks if sinks.is_empty() => Reach::Nobody,
             Reach::BySinks if !more && arguments.iter().all(|argument| self.is_own(argument)) => {
@@ -73,12 +79,39 @@ impl Call<'_> {
         }
     }
 
-    /// The hashes of all sinks, which an approver states by approving the call. No approval covers answers to questions.
+    /// The hashes of all sinks, which an approver states by approving the call. Contents are not stated: the approver
+    /// saw a text, and no destination. No approval covers answers to questions.
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
         let (arguments, _) = arguments(self.roles, self.input);
-        let looked_at = arguments.iter().filter(|argument| argument.role != Role::Detail);
-        looked_at.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect()
+        let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
+        let values = sinks.flat_map(|argument| lookup::hashes(self.key, argument.value));
+        let names = self.names_in_sinks(&arguments).into_iter();
+        let names =
+            names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name.to_owned())));
+        values.chain(names).collect()
+    }
+
+    /// The undeclared names in sinks, each with its place. A name in a value that the plan states is stated with it.
+    fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Vec<(&str, &str)> {
+        let names = self.names.found.iter().map(|(place, name)| (place.as_str(), name.as_str()));
+        let is_in = |place: &str, argument: &Argument<'_>| {
+            let rest = place.strip_prefix(argument.pointer.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_looked_up = |(place, _): &(&str, &str)| {
+            let around = arguments.iter().find(|argument| is_in(place, argument));
+            around.is_none_or(|it| it.role == Role::Sink && !self.is_stated(it))
+        };
+        names.filter(is_looked_up).collect()
+    }
+
+    /// Where a name came from. A name without a meaning of its own, such as an empty one, is known nowhere.
+    fn origin_of_name(&self, pointer: &str, name: &str) -> SinkOrigin {
+        let value = Json::String(name.to_owned());
+        let known = &OfRun(self.run);
+        let found = lookup::sink(self.key, (&value, true), self.destinations, known);
+        SinkOrigin::new([pointer, "#name"].concat(), found.map_or(Level::Nowhere, |it| it.level))
     }
 
     /// Hashes to add to the run's plan after the call. For each sink whose value the plan lets the agent choose from a
@@ -102,7 +135,7 @@ impl Call<'_> {
     /// result of a tool that the plan names for this argument. The agent must not have chosen a value for the argument
     /// before. If the argument is a list, it must have exactly one item, which is the value.
     fn choice<'v>(&self, argument: &Argument<'v>) -> Option<&'v Json> {
-        let run = self.run?;
+        let run = self.run.filter(|run| run.holds_choices())?;
         let value = match argument.value {
             Json::Array(items) => match items.as_slice() {
                 [only] => only,

@@ -207,9 +207,29 @@ pub fn each_address<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) {
         let address = address.trim_end_matches(['.', '-', '_', '+']);
         if is_address(address) {
             found(address);
+        } else if local == 0
+            && let Some(address) = unusual_address(token, at, domain)
+        {
+            found(address);
         }
     }
 }
+
+/// The address around the `@` at an offset, if its name ends with a character that few names have, such as
+/// `eve$@evil.example` or `José@evil.example`. `domain`: the bytes that follow the `@`.
+fn unusual_address(token: &str, at: usize, domain: usize) -> Option<&str> {
+    let is_around = |character: char| {
+        matches!(character, '(' | '[' | '{' | '<' | '>' | ',' | ';' | ':' | '/' | '@')
+    };
+    let name = token.get(..at)?.char_indices().rev().take(MAX_LOCAL_CHARACTERS);
+    let (begin, _) = name.take_while(|(_, character)| !is_around(*character)).last()?;
+    let host = token.get(at + 1..at + 1 + domain)?.trim_end_matches(['.', '-', '_', '+']);
+    let address = token.get(begin..at + 1 + host.len())?;
+    (host.contains('.') && is_name(host)).then_some(address)
+}
+
+/// Characters before the `@` of an address (RFC 5321).
+const MAX_LOCAL_CHARACTERS: usize = 64;
 
 /// Calls `found` with each URL in a token without spaces. Returns whether there was one.
 pub fn each_url<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) -> bool {
@@ -420,6 +440,25 @@ mod tests {
         assert!(LINKED_DOMAINS.is_sorted() && FILE_EXTENSIONS.is_sorted());
         for domain in LINKED_DOMAINS {
             assert!(!is_in(FILE_EXTENSIONS, domain), "{domain}");
+        }
+    }
+
+    #[test]
+    fn finds_addresses_whose_name_ends_with_an_unusual_character() {
+        for (token, expected) in [
+            ("alice@x.com", vec!["alice@x.com"]),
+            ("(mailto:eve$@evil.example)", vec!["eve$@evil.example"]),
+            ("<José@evil.bank>.", vec!["José@evil.bank"]),
+            ("\"eve\"@evil.example", vec!["\"eve\"@evil.example"]),
+            ("a@x.com,b%@y.com", vec!["a@x.com", "b%@y.com"]),
+            ("@x.com", vec![]),
+            ("(@x.com)", vec![]),
+            ("\"$@\"", vec![]),
+            ("@scope/pkg", vec![]),
+        ] {
+            let mut found = Vec::new();
+            each_address(token, &mut |address| found.push(address));
+            assert_eq!(found, expected, "{token}");
         }
     }
 

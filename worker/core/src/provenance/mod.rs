@@ -33,6 +33,7 @@ pub mod result;
 pub mod roles;
 pub mod run;
 pub mod sinks;
+pub mod undeclared;
 
 pub use destinations::Destinations;
 pub use explanation::{Provenance, SinkOrigin};

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::key::{AlreadyHashed, Hashes};
 use super::lookup::{Found, Known};
+use super::sinks::MAX_SINKS;
 use super::{Level, Observed};
 
 /// Trusted values of a run: as many as a long task reads from lists. More are not kept.
@@ -118,6 +119,12 @@ impl RunValues {
     #[must_use]
     pub fn has_plan(&self) -> bool {
         !self.planned.is_empty()
+    }
+
+    /// Whether another row and the choices of one call still fit in, so that the agent makes each choice once.
+    #[must_use]
+    pub fn holds_choices(&self) -> bool {
+        self.rows + 2 <= MAX_OBSERVATIONS && self.planned.len() + 2 * MAX_SINKS <= MAX_STATED_VALUES
     }
 
     /// Whether the plan has this hash: of [`super::lookup::planned`], or of another function there.

@@ -142,7 +142,7 @@ fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rul
 }
 
 /// A step of a JSON Pointer.
-fn escaped(step: &str) -> String {
+pub(super) fn escaped(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }
 

@@ -35,11 +35,7 @@ impl Schemas {
     ///
     /// The arguments do not match the schema, or it cannot be used.
     pub fn check(&mut self, text: &str, input: &Json) -> Result<Rc<Schema>, Misfit> {
-        let compiled = match self.compiled.get(text) {
-            Some(compiled) => compiled.clone(),
-            None => self.compile(text),
-        };
-        let checked = match compiled {
+        let checked = match self.get(text) {
             Ok(schema) => schema.check(input).map(|()| schema).map_err(Misfit::Arguments),
             Err(error) => Err(Misfit::Schema(format!("The tool's schema cannot be used: {error}"))),
         };
@@ -48,6 +44,18 @@ impl Schemas {
             self.compiled.clear();
         }
         checked
+    }
+
+    /// The schema; compiles it if it is not cached.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used.
+    pub fn get(&mut self, text: &str) -> Result<Rc<Schema>, String> {
+        match self.compiled.get(text) {
+            Some(compiled) => compiled.clone(),
+            None => self.compile(text),
+        }
     }
 
     fn compile(&mut self, text: &str) -> Result<Rc<Schema>, String> {

@@ -172,10 +172,11 @@ fn path_at(text: &[u8]) -> usize {
     rest.iter().position(is_end).map_or(text.len(), |end| authority + end)
 }
 
-/// Whether a path ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be `old/`.
+/// Whether a path ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be `old/`, and
+/// `old/..?` too.
 fn ends_above(text: &str) -> bool {
-    let text = text.trim_end();
-    text.ends_with('.') && text.trim_end_matches('.').ends_with(['/', '\\'])
+    let (kept, dropped) = split(text);
+    kept.ends_with(['/', '\\']) && dropped.starts_with('.')
 }
 
 /// A gap with a line break anywhere is a line break. So a second line is never taken for a second word.
@@ -197,6 +198,11 @@ fn lower(character: char) -> char {
 
 /// The text without what surrounds a value in prose.
 fn stripped(text: &str) -> &str {
+    split(text).0
+}
+
+/// The same, and what is dropped after it.
+fn split(text: &str) -> (&str, &str) {
     let around = |character: char| {
         character.is_whitespace()
             || matches!(
@@ -223,7 +229,8 @@ fn stripped(text: &str) -> &str {
     let after = |character: char| {
         around(character) || matches!(character, '.' | ',' | ';' | ':' | '!' | '?' | '…')
     };
-    text.trim_start_matches(around).trim_end_matches(after)
+    let text = text.trim_start_matches(around);
+    text.split_at(text.trim_end_matches(after).len())
 }
 
 #[cfg(test)]
@@ -297,7 +304,10 @@ mod tests {
 
     #[test]
     fn a_value_that_is_empty_or_too_long_has_no_normal_form() {
-        for text in ["", " ", "...", "\"\"", "()", "\n", "old/..", "old/.. ", "a\\..", "a/."] {
+        for text in [
+            "", " ", "...", "\"\"", "()", "\n", "old/..", "old/.. ", "a\\..", "a/.", "old/..?",
+            "(old/..)", "'old/..'", "old/..;", "old/.?",
+        ] {
             assert_eq!(normal(text), None, "{text:?}");
         }
         assert!(normal(&"a".repeat(MAX_VALUE_BYTES)).is_some());
@@ -305,7 +315,9 @@ mod tests {
         // In lower case this letter has one byte more.
         assert_eq!(normal(&"\u{23a}".repeat(MAX_VALUE_BYTES / 2)), None);
         assert_eq!(Form::new().of_place("///"), None);
-        assert_eq!(Form::new().of_place("x.com/a/.."), None);
+        for place in ["x.com/a/..", "x.com/a/..?", "x.com/a/.?", "x.com/a/..;"] {
+            assert_eq!(Form::new().of_place(place), None, "{place}");
+        }
     }
 
     #[test]
