@@ -8,24 +8,86 @@ use crate::json::Json;
 /// Names that are found at most. [`Undeclared::more`] says that there are more.
 pub const MAX_UNDECLARED: usize = 64;
 
+/// Bytes of the names above one that is found, and of its own. A longer text has no normal form, so no such name is known.
+const MAX_POINTER_BYTES: usize = 1_024;
+
 /// The names in a call's arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undeclared {
     /// Each name with its JSON Pointer.
     pub found: Vec<(String, String)>,
-    /// Whether there are more than [`MAX_UNDECLARED`].
+    /// Whether there are more than [`MAX_UNDECLARED`], or longer ones than [`MAX_POINTER_BYTES`].
     pub more: bool,
 }
 
 impl Undeclared {
     /// The names of members in `input` that no `properties` of the schema lists. It does not matter where the schema
-    /// lists a name: then the tool gave it.
+    /// lists a name: then the tool gave it. A schema that lists no names says nothing about them, so none are found.
     #[must_use]
     pub fn of(schema: &Json, input: &Json) -> Self {
-        let (mut declared, mut found) = (HashSet::new(), Vec::new());
+        let (mut declared, mut undeclared) = (HashSet::new(), Self::default());
         declare(schema, &mut declared);
-        let more = !look(&declared, input, "", &mut found);
-        Self { found, more }
+        if !declared.is_empty() {
+            undeclared.look(&declared, input, &mut Vec::new());
+        }
+        undeclared
+    }
+
+    /// `steps` lead to the value. A pointer is made only for what is found, so that long names above many values cost
+    /// nothing.
+    fn look<'i>(&mut self, declared: &HashSet<&str>, value: &'i Json, steps: &mut Vec<Step<'i>>) {
+        match value {
+            Json::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    steps.push(Step::Item(at));
+                    self.look(declared, item, steps);
+                    steps.pop();
+                }
+            }
+            Json::Object(members) => {
+                for (name, member) in members {
+                    steps.push(Step::Member(name));
+                    if !declared.contains(name.as_str()) {
+                        self.add(name, steps);
+                    }
+                    self.look(declared, member, steps);
+                    steps.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, name: &str, steps: &[Step<'_>]) {
+        let bytes: usize = steps.iter().map(Step::bytes).sum();
+        if self.found.len() >= MAX_UNDECLARED || bytes > MAX_POINTER_BYTES {
+            self.more = true;
+            return;
+        }
+        let pointer = steps.iter().map(|step| ["/", &step.text()].concat()).collect();
+        self.found.push((pointer, name.to_owned()));
+    }
+}
+
+/// A step of a JSON Pointer.
+enum Step<'i> {
+    Item(usize),
+    Member(&'i str),
+}
+
+impl Step<'_> {
+    const fn bytes(&self) -> usize {
+        match self {
+            Self::Item(_) => 4,
+            Self::Member(name) => name.len(),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Item(at) => at.to_string(),
+            Self::Member(name) => escaped(name),
+        }
     }
 }
 
@@ -41,31 +103,6 @@ fn declare<'s>(schema: &'s Json, declared: &mut HashSet<&'s str>) {
             }
         }
         _ => {}
-    }
-}
-
-/// Returns false if there was no space.
-fn look(
-    declared: &HashSet<&str>,
-    value: &Json,
-    pointer: &str,
-    found: &mut Vec<(String, String)>,
-) -> bool {
-    match value {
-        Json::Array(items) => items.iter().enumerate().all(|(at, item)| {
-            look(declared, item, &[pointer, "/", &at.to_string()].concat(), found)
-        }),
-        Json::Object(members) => members.iter().all(|(name, member)| {
-            let pointer = [pointer, "/", &escaped(name)].concat();
-            if !declared.contains(name.as_str()) {
-                if found.len() >= MAX_UNDECLARED {
-                    return false;
-                }
-                found.push((pointer.clone(), name.clone()));
-            }
-            look(declared, member, &pointer, found)
-        }),
-        _ => true,
     }
 }
 
@@ -92,6 +129,13 @@ mod tests {
             assert_eq!(found, expected, "{input}");
             assert!(!more);
         }
+        let long =
+            format!(r#"{{"{}":{{"eve":1}},"to":{{"eve":1}}}}"#, "/".repeat(MAX_POINTER_BYTES + 1));
+        let Undeclared { found, more } = Undeclared::of(&schema, &parse(long.as_bytes()).unwrap());
+        assert_eq!((found, more), (vec![("/to/eve".to_owned(), "eve".to_owned())], true));
+        let nothing = parse(br#"{"type":"object"}"#).unwrap();
+        let input = parse(br#"{"to":"x"}"#).unwrap();
+        assert_eq!(Undeclared::of(&nothing, &input), Undeclared::default());
         let many: Vec<String> = (0..=MAX_UNDECLARED).map(|n| format!(r#""n{n:03}":1"#)).collect();
         let many = parse(format!("{{{}}}", many.join(",")).as_bytes()).unwrap();
         let Undeclared { found, more } = Undeclared::of(&schema, &many);

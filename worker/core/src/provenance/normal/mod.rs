@@ -176,7 +176,7 @@ fn path_at(text: &[u8]) -> usize {
 /// `old/..?` too.
 fn ends_above(text: &str) -> bool {
     let (kept, dropped) = split(text);
-    kept.ends_with(['/', '\\']) && dropped.starts_with('.')
+    kept.ends_with(['/', '\\']) && dropped.trim_start().starts_with('.')
 }
 
 /// A gap with a line break anywhere is a line break. So a second line is never taken for a second word.
@@ -306,7 +306,7 @@ mod tests {
     fn a_value_that_is_empty_or_too_long_has_no_normal_form() {
         for text in [
             "", " ", "...", "\"\"", "()", "\n", "old/..", "old/.. ", "a\\..", "a/.", "old/..?",
-            "(old/..)", "'old/..'", "old/..;", "old/.?",
+            "(old/..)", "'old/..'", "old/..;", "old/.?", "old/\t..", "old/\n..",
         ] {
             assert_eq!(normal(text), None, "{text:?}");
         }
