@@ -366,7 +366,7 @@ describe("an upstream that", () => {
     ["needs a secret of another tenant", { credential: { binding: "UPSTREAM_OTHER" } }, "503 misconfigured policy_allow"],
     ["needs a secret for another origin", { url: "http://localhost:9/", credential: { binding: "UPSTREAM_API" } }, "503 misconfigured policy_allow"],
     ["needs a secret that is none of upstreams'", { credential: { binding: "TOKEN_MAC_KEY" } }, "503 misconfigured policy_allow"],
-    ["needs a secret that there is not", { credential: { binding: "UPSTREAM_NONE" } }, "503 misconfigured policy_allow"],
+    ["needs a secret that does not exist", { credential: { binding: "UPSTREAM_NONE" } }, "503 misconfigured policy_allow"],
   ])("%s, is not asked", async (_, fields, expected) => {
     const response = await askOf("refused", fields);
     const id = response.headers.get("x-gateward-decision-id");

@@ -162,7 +162,7 @@ describe("where a mode blocks", () => {
     ["instructions", results({ capabilities: {}, instructions: INJECTED }), request("initialize", {})],
     ["a stream's log message", events(event({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: INJECTED } }), event({ jsonrpc: "2.0", id: 1, result: { content: [] } })), call("record")],
     ["a listed resource", results({ resources: [{ uri: "a://b", name: INJECTED }] }), request("resources/list", {})],
-    ["the rest of what was too long", text(`${"a ".repeat(600_000)}${INJECTED}`), call("record")],
+    ["a text beyond the bound on bytes", text(`${"a ".repeat(600_000)}${INJECTED}`), call("record")],
   ])("%s is withheld", async (_, answer, body) => {
     const { token } = await fresh();
     const got = await ask(token, "strict", answer, body);

@@ -2,8 +2,8 @@
 //! (SHA-256 over RFC 8785), and compares the last hash with the one that the lane itself holds.
 //! Pure; `run` reads the receipts.
 //!
-//! Out of scope: whether the lane's own copy of the newest hash is correct, and the signatures of its log. Whoever does
-//! not trust the deployment verifies an export (`gateward verify`).
+//! It does not check whether the lane's own copy of the newest hash is correct, nor the signatures of the lane's log.
+//! If you do not trust the deployment, verify an export (`gateward verify`).
 
 use gateward_admin::api::receipts::{Anchored, ReceiptEnds, ReceiptLink, Verification};
 use gateward_core::receipt::{self, Break, GENESIS, StoredReceipt};

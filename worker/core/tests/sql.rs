@@ -514,24 +514,24 @@ fn a_deletion_forgets_the_leaves_of_every_tile_that_it_ends_however_many_failed_
     }
 }
 
-/// The migrations before this one, and this one.
-fn migrations(name: &str) -> (Vec<String>, String) {
+/// A database with the migrations before this one, and this one.
+fn before(name: &str) -> (Connection, String) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let at = files.iter().position(|file| file.ends_with(name)).unwrap();
     let read = |file: &std::path::PathBuf| std::fs::read_to_string(file).unwrap();
-    (files[..at].iter().map(read).collect(), read(&files[at]))
+    let database = Connection::open_in_memory().unwrap();
+    for earlier in &files[..at] {
+        database.execute_batch(&read(earlier)).unwrap();
+    }
+    (database, read(&files[at]))
 }
 
 #[test]
 fn a_daily_quota_of_a_tenant_or_an_agent_becomes_a_limit() {
-    let database = Connection::open_in_memory().unwrap();
-    let (before, quotas) = migrations("0026_daily_quotas.sql");
-    for migration in before {
-        database.execute_batch(&migration).unwrap();
-    }
+    let (database, quotas) = before("0026_daily_quotas.sql");
     database
         .execute_batch(
             "INSERT INTO tenants (tenant, quota_per_day, created_at_ms)
@@ -574,11 +574,7 @@ fn a_daily_quota_of_a_tenant_or_an_agent_becomes_a_limit() {
 
 #[test]
 fn a_database_from_before_subjects_gets_one_for_each_administrator() {
-    let database = Connection::open_in_memory().unwrap();
-    let (before, subjects) = migrations("0012_subjects.sql");
-    for migration in before {
-        database.execute_batch(&migration).unwrap();
-    }
+    let (database, subjects) = before("0012_subjects.sql");
     database.execute_batch(REGISTRY).unwrap();
     database
         .execute_batch(

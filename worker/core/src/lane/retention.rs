@@ -34,8 +34,8 @@ impl Lane {
         }
     }
 
-    /// The anchor after the next batch: the last of the oldest `receipts` in D1 that is from before `cutoff_ms`, and not
-    /// after the number `through`. `None` if there is none.
+    /// The anchor after the next batch. `receipts` are the oldest in D1. The anchor is the last one whose time is before
+    /// `cutoff_ms` and whose number is at most `through`; `None` if there is no such receipt.
     ///
     /// # Errors
     ///

@@ -3,7 +3,8 @@
 use crate::json::Json;
 
 /// Calls `found` with each value that is not empty, no array and no object, and with each name in an object
-/// that can be a value. A name of letters is one that the tool gave, such as `email`.
+/// that can be a value. A name of letters is left out, since most of these are the tool's own, such as `email`. Those
+/// that are not are in [`super::undeclared`].
 pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
     match value {
         Json::Null => {}
