@@ -761,14 +761,14 @@ fn a_child_that_takes_too_much_to_compare_is_refused() {
     let long = "x".repeat(50_000);
     let url = format!("https://a.example/{}", "x".repeat(1_900));
     let pattern = |text: &str| Constraint::Pattern(Pattern::new(text.to_owned()));
-    let url_pattern = |text: &str| Constraint::UrlPattern(UrlPattern::new(text).unwrap());
+    let url_pattern = |text: &str| Constraint::UrlPattern(Box::new(UrlPattern::new(text).unwrap()));
     let safe = |list: &[String]| {
         let list = Some(list.to_vec());
-        Constraint::UrlSafe(UrlSafe {
+        Constraint::UrlSafe(Box::new(UrlSafe {
             allow_domains: list.clone(),
             deny_domains: list,
             ..UrlSafe::default()
-        })
+        }))
     };
     let domains: Vec<String> = (0..256).map(|at| format!("d{at}.example")).collect();
     let exact = |text: &str| Constraint::Exact(Json::String(text.to_owned()));

@@ -56,7 +56,7 @@ pub fn constraint(value: &Json, at: &str) -> Result<Constraint, Wrong> {
         "cidr" => Constraint::cidr(&text(body, &at)?)
             .ok_or_else(|| wrong(&at, "it must be a network in CIDR notation, or an address"))?,
         "url_pattern" => UrlPattern::new(&text(body, &at)?)
-            .map(Constraint::UrlPattern)
+            .map(|pattern| Constraint::UrlPattern(Box::new(pattern)))
             .ok_or_else(|| wrong(&at, "it must be `scheme://host:port/path`"))?,
         "contains" => Constraint::Contains(array(body, &at)?.to_vec()),
         "subset" => Constraint::Subset(array(body, &at)?.to_vec()),
@@ -64,7 +64,7 @@ pub fn constraint(value: &Json, at: &str) -> Result<Constraint, Wrong> {
         "any" => Constraint::Any(constraints(body, &at)?),
         "not" => Constraint::Not(Box::new(constraint(body, &at)?)),
         "subpath" => Constraint::Subpath(subpath(body, &at)?),
-        "url_safe" => Constraint::UrlSafe(url_safe(body, &at)?),
+        "url_safe" => Constraint::UrlSafe(Box::new(url_safe(body, &at)?)),
         _ => return Err(wrong(&at, &format!("there is no such constraint; there are {NAMES}"))),
     };
     // The reader of warrants has bounds of its own.
@@ -434,7 +434,7 @@ mod tests {
                 Constraint::cidr(&text).unwrap()
             }),
             "(https|[*])://([*][.])?[a-z]{1,5}[.]example(:[1-9][0-9]{2})?(/[a-z*]{0,5})?"
-                .prop_map(|text| Constraint::UrlPattern(UrlPattern::new(&text).unwrap())),
+                .prop_map(|text| Constraint::UrlPattern(Box::new(UrlPattern::new(&text).unwrap()))),
             ("/([a-z]{1,5}(/[a-z]{1,5}){0,2})?", any::<bool>(), any::<bool>()).prop_map(
                 |(root, case_sensitive, allow_equal)| {
                     Constraint::Subpath(Subpath { root, case_sensitive, allow_equal })
@@ -450,14 +450,14 @@ mod tests {
             )
                 .prop_map(
                     |(schemes, allow_domains, deny_domains, allow_ports, blocks, internal)| {
-                        Constraint::UrlSafe(UrlSafe {
+                        Constraint::UrlSafe(Box::new(UrlSafe {
                             schemes,
                             allow_domains,
                             deny_domains,
                             allow_ports,
                             blocks,
                             block_internal_tlds: internal,
-                        })
+                        }))
                     }
                 ),
         ];

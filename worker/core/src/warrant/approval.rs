@@ -40,7 +40,7 @@ impl<'a> Approval<'a> {
             signature: &[0; SIGNATURE_BYTES],
         };
         let mut reader = Reader::new(bytes);
-        let members = reader.members(4, &mut |reader, name| {
+        let members = reader.members(&mut |reader, name| {
             match name {
                 "approval_version" => version = reader.unsigned()?,
                 "payload" => read.payload = reader.bytes()?,
@@ -51,7 +51,7 @@ impl<'a> Approval<'a> {
             Ok(())
         })?;
         reader.end()?;
-        match members.len() == 4 && version == u64::from(VERSION) {
+        match members.count() == 4 && version == u64::from(VERSION) {
             true => Ok(read),
             false => Err(LACKING),
         }
@@ -63,7 +63,7 @@ impl Approved {
         let (mut version, mut has_nonce) = (0, false);
         let mut read = Self { request_hash: Vec::new(), from_s: 0, until_s: 0 };
         let mut reader = Reader::new(bytes);
-        let members = reader.members(7, &mut |reader, name| {
+        let members = reader.members(&mut |reader, name| {
             match name {
                 "version" => version = reader.unsigned()?,
                 "request_hash" => read.request_hash = reader.octets(32)?,
@@ -73,7 +73,7 @@ impl Approved {
                 "expires_at" => read.until_s = reader.unsigned()?,
                 "extensions" if reader.null() => {}
                 "extensions" => {
-                    reader.members(MAX_EXTENSIONS, &mut |reader, _| {
+                    reader.entries(MAX_EXTENSIONS, |reader, _| {
                         reader.octets(MAX_APPROVAL_BYTES).map(drop)
                     })?;
                 }
@@ -83,7 +83,7 @@ impl Approved {
         })?;
         reader.end()?;
         // All but the extensions.
-        let has_all = members.len() == 6 + usize::from(members.contains(&"extensions"));
+        let has_all = members.count() == 6 + usize::from(members.contains("extensions"));
         match has_all && has_nonce && version == u64::from(VERSION) {
             true => Ok(read),
             false => Err(LACKING),

@@ -116,7 +116,7 @@ impl Gates {
 impl Gate {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (mut arguments, mut message) = (None, None);
-        reader.members(2, &mut |reader, name| {
+        reader.members(&mut |reader, name| {
             match name {
                 "args" => {
                     arguments = Some(match reader.null() {

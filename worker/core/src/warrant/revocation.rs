@@ -49,7 +49,7 @@ impl RevocationList {
         let mut signed: &[u8] = &[];
         let mut signature = &[0; SIGNATURE_BYTES];
         let mut reader = Reader::new(bytes);
-        let members = reader.members(2, &mut |reader, name| {
+        let members = reader.members(&mut |reader, name| {
             match name {
                 "payload" => (_, signed) = reader.consumed(|reader| payload.read(reader))?,
                 "signature" => signature = payload::read_signature(reader)?,
@@ -58,7 +58,7 @@ impl RevocationList {
             Ok(())
         })?;
         reader.end()?;
-        if members.len() < 2 {
+        if members.count() < 2 {
             return Err(LACKING);
         }
         if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), signature) {
@@ -88,7 +88,7 @@ pub(super) struct Payload {
 
 impl Payload {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
-        let members = reader.members(4, &mut |reader, name| {
+        let members = reader.members(&mut |reader, name| {
             match name {
                 "revoked_ids" => {
                     self.revoked = reader.list(MAX_LISTED, |reader| {
@@ -108,7 +108,7 @@ impl Payload {
             }
             Ok(())
         })?;
-        if members.len() < 4 { Err(LACKING) } else { Ok(()) }
+        if members.count() < 4 { Err(LACKING) } else { Ok(()) }
     }
 
     /// The list in CBOR.

@@ -417,7 +417,7 @@ fn the_list_tells_a_difference_from_a_wrong_refusal() {
         })
     };
     let pattern = |text: &str| Constraint::Pattern(Pattern::new(text.to_owned()));
-    let url = |text: &str| Constraint::UrlPattern(UrlPattern::new(text).unwrap());
+    let url = |text: &str| Constraint::UrlPattern(Box::new(UrlPattern::new(text).unwrap()));
     let not = |constraint: Constraint| Constraint::Not(Box::new(constraint));
     let not_x = || Constraint::NotOneOf(vec![text("x")]);
     for (what, constraint, value, expected) in [

@@ -174,7 +174,7 @@ impl Random {
                     "https://a.example:444",
                     "https://A.example/x*",
                 ];
-                Constraint::UrlPattern(UrlPattern::new(self.one(&patterns)).unwrap())
+                Constraint::UrlPattern(Box::new(UrlPattern::new(self.one(&patterns)).unwrap()))
             }
             10 => Constraint::Contains(self.values()),
             11 => Constraint::Subset(self.values()),
@@ -189,14 +189,14 @@ impl Random {
                         vec![(random.one(&["a.example", "*.a.example", "*.example"])).to_owned()]
                     })
                 };
-                Constraint::UrlSafe(UrlSafe {
+                Constraint::UrlSafe(Box::new(UrlSafe {
                     allow_domains: domains(self),
                     deny_domains: domains(self),
                     allow_ports: self.rarely(3).then(|| vec![443]),
                     blocks: std::array::from_fn(|_| !self.rarely(4)),
                     block_internal_tlds: self.rarely(2),
                     ..UrlSafe::default()
-                })
+                }))
             }
             14 | 15 => Constraint::All(many(self)),
             16 => Constraint::Any(many(self)),

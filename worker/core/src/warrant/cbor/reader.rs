@@ -4,6 +4,30 @@ use super::super::bounds::MAX_NESTING;
 use super::item::{Malformed, major};
 use crate::json::{Json, sort_fields};
 
+/// The most members of a map whose names are known.
+const MAX_MEMBERS: usize = 9;
+
+const TWICE: Malformed = Malformed("a key occurs twice");
+
+/// The names that [`Reader::members`] read.
+#[derive(Debug)]
+pub struct Members<'a> {
+    names: [&'a str; MAX_MEMBERS],
+    count: usize,
+}
+
+impl Members<'_> {
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.iter().take(self.count).any(|it| *it == name)
+    }
+}
+
 /// Reads items from the front of its input.
 ///
 /// The methods that every other one begins with are never inlined: a warrant has some fifty items, and the code of a
@@ -88,15 +112,19 @@ impl<'a> Reader<'a> {
         Ok((major, info, argument))
     }
 
-    /// The argument of a head with this major type. Most heads are one byte.
+    /// The argument of a head with this major type. Most heads are one byte; those of keys and signatures are two.
     fn of(&mut self, wanted: u8) -> Result<u64, Malformed> {
-        if let [head, rest @ ..] = self.rest
-            && (head >> 5, head & 0x1f < 24) == (wanted, true)
-        {
-            self.rest = rest;
-            return Ok(u64::from(head & 0x1f));
+        match self.rest {
+            [head, rest @ ..] if (head >> 5, head & 0x1f < 24) == (wanted, true) => {
+                self.rest = rest;
+                Ok(u64::from(head & 0x1f))
+            }
+            [head, argument, rest @ ..] if *head == wanted << 5 | 24 && *argument >= 24 => {
+                self.rest = rest;
+                Ok(u64::from(*argument))
+            }
+            _ => self.rare_of(wanted),
         }
-        self.rare_of(wanted)
     }
 
     #[inline(never)]
@@ -225,71 +253,68 @@ impl<'a> Reader<'a> {
         self.count(major::MAP)
     }
 
-    /// Reads a map from texts, at most `most` entries: `read` gets each key and reads its value. Returns the keys
-    /// in order.
+    /// The number of entries of a map, which has at most `most`.
+    #[inline(never)]
+    fn map_of(&mut self, most: usize) -> Result<usize, Malformed> {
+        let count = self.map()?;
+        if count > most { Err(Malformed("a map has too many entries")) } else { Ok(count) }
+    }
+
+    /// Reads a map that has some of a few known members: `read` gets each name and reads its value. It refuses the
+    /// names that it does not know.
+    ///
+    /// Not generic, so that it is compiled only once.
     ///
     /// # Errors
     ///
-    /// It is no such map, a key occurs twice, there are too many entries, or `read` fails.
+    /// It is no such map, a name occurs twice, there are more than [`MAX_MEMBERS`], or `read` fails.
+    #[inline(never)]
     pub fn members(
         &mut self,
-        most: usize,
         read: &mut dyn FnMut(&mut Self, &'a str) -> Result<(), Malformed>,
-    ) -> Result<Vec<&'a str>, Malformed> {
-        self.placed(most, &mut |reader, key, _| read(reader, key))
-    }
-
-    /// The same; `read` gets also the place of the key among those before it.
-    ///
-    /// Not generic, so that it is compiled only once. Keys are inserted instead of sorted, because a sort is ten times
-    /// the code, and most writers sort them. `most` bounds what the inserts move.
-    #[inline(never)]
-    fn placed(
-        &mut self,
-        most: usize,
-        read: &mut dyn FnMut(&mut Self, &'a str, usize) -> Result<(), Malformed>,
-    ) -> Result<Vec<&'a str>, Malformed> {
-        let count = self.map()?;
-        if count > most {
-            return Err(Malformed("a map has too many entries"));
+    ) -> Result<Members<'a>, Malformed> {
+        let mut members = Members { names: [""; MAX_MEMBERS], count: self.map_of(MAX_MEMBERS)? };
+        for at in 0..members.count {
+            let name = self.text()?;
+            let (before, rest) = members.names.split_at_mut(at);
+            if before.contains(&name) {
+                return Err(TWICE);
+            }
+            if let Some(free) = rest.first_mut() {
+                *free = name;
+            }
+            read(self, name)?;
         }
-        let mut keys: Vec<&'a str> = Vec::new();
-        let mut twice = false;
-        for _ in 0..count {
-            let key = self.text()?;
-            let is_last = keys.last().is_none_or(|last| *last < key);
-            let at = match if is_last { Err(keys.len()) } else { keys.binary_search(&key) } {
-                Ok(at) => {
-                    twice = true;
-                    at
-                }
-                Err(at) => {
-                    keys.insert(at, key);
-                    at
-                }
-            };
-            read(self, key, at)?;
-        }
-        if twice { Err(Malformed("a key occurs twice")) } else { Ok(keys) }
+        Ok(members)
     }
 
     /// The entries of a map from texts, sorted by key, at most `most`.
     ///
+    /// Keys are inserted instead of sorted, because a sort is ten times the code, and most writers sort them. `most`
+    /// bounds what the inserts move.
+    ///
     /// # Errors
     ///
-    /// Those of [`Self::members`].
+    /// It is no such map, a key occurs twice, there are too many entries, or `read` fails.
     pub fn entries<T>(
         &mut self,
         most: usize,
         read: fn(&mut Self, &'a str) -> Result<T, Malformed>,
     ) -> Result<Vec<(String, T)>, Malformed> {
-        let mut entries = Vec::new();
-        self.placed(most, &mut |reader, key, at| {
-            let value = read(reader, key)?;
-            // `at` is at most the length: the vector has each key before this one.
+        let mut entries: Vec<(String, T)> = Vec::new();
+        for _ in 0..self.map_of(most)? {
+            let key = self.text()?;
+            let mut at = entries.len();
+            if entries.last().is_some_and(|(last, _)| last.as_str() >= key) {
+                match entries.binary_search_by(|(other, _)| other.as_str().cmp(key)) {
+                    Ok(_) => return Err(TWICE),
+                    Err(place) => at = place,
+                }
+            }
+            let value = read(self, key)?;
+            // `at` is at most the length.
             entries.insert(at, (key.to_owned(), value));
-            Ok(())
-        })?;
+        }
         Ok(entries)
     }
 
@@ -414,7 +439,7 @@ impl<'a> Reader<'a> {
                 }
                 sort_fields(&mut fields);
                 let twice = fields.array_windows().any(|[(a, _), (b, _)]| a == b);
-                if twice { Err(Malformed("a key occurs twice")) } else { Ok(Json::Object(fields)) }
+                if twice { Err(TWICE) } else { Ok(Json::Object(fields)) }
             }
             Some(major::SIMPLE) => match self.rest.first() {
                 Some(0xf4 | 0xf5) => self.flag().map(Json::Bool),

@@ -252,8 +252,10 @@ mod tests {
     /// The reference implementation says that these fit.
     #[test]
     fn what_only_the_reference_takes_fits_neither_a_constraint_nor_not_of_it() {
-        let port = || Constraint::UrlPattern(UrlPattern::new("https://a.example:443").unwrap());
-        let safe = || Constraint::UrlSafe(UrlSafe { blocks: [false; 4], ..UrlSafe::default() });
+        let port =
+            || Constraint::UrlPattern(Box::new(UrlPattern::new("https://a.example:443").unwrap()));
+        let safe =
+            || Constraint::UrlSafe(Box::new(UrlSafe { blocks: [false; 4], ..UrlSafe::default() }));
         let below = || {
             Constraint::Subpath(Subpath {
                 root: "/".to_owned(),

@@ -62,7 +62,7 @@ pub enum Constraint {
     NotOneOf(Vec<Json>),
     /// The text of an IP address in a network, with the network as it was written.
     Cidr(String, IpNet),
-    UrlPattern(UrlPattern),
+    UrlPattern(Box<UrlPattern>),
     /// A list that has all of these.
     Contains(Vec<Json>),
     /// A list that has only these.
@@ -73,7 +73,7 @@ pub enum Constraint {
     /// An absolute path, or a list of them, below a folder.
     Subpath(Subpath),
     /// A URL that cannot reach a private network.
-    UrlSafe(UrlSafe),
+    UrlSafe(Box<UrlSafe>),
     /// Type and body.
     Unsupported(u8, Vec<u8>),
 }
@@ -156,7 +156,9 @@ impl Constraint {
             }
             id::URL_PATTERN => {
                 let pattern = UrlPattern::new(reader.text()?);
-                Self::UrlPattern(pattern.ok_or(Malformed("a URL pattern has an unsupported form"))?)
+                Self::UrlPattern(Box::new(
+                    pattern.ok_or(Malformed("a URL pattern has an unsupported form"))?,
+                ))
             }
             id::CONTAINS => Self::Contains(only(reader, "required", values)?),
             id::SUBSET => Self::Subset(only(reader, "allowed", values)?),
@@ -167,7 +169,7 @@ impl Constraint {
                 Self::Not(only(reader, "constraint", inner)?)
             }
             id::SUBPATH => Self::Subpath(Subpath::read(reader)?),
-            id::URL_SAFE => Self::UrlSafe(UrlSafe::read(reader)?),
+            id::URL_SAFE => Self::UrlSafe(Box::new(UrlSafe::read(reader)?)),
             id => {
                 let ((), body) = reader.consumed(|reader| skip_body(id, reader))?;
                 Self::Unsupported(id, body.to_vec())
@@ -251,13 +253,13 @@ fn skip_body(id: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         id::REGEX => only(reader, "pattern", text),
         id::SHLEX => only(reader, "allow", |reader| reader.list(usize::MAX, text)).map(drop),
         id::CEL => {
-            let members = reader.members(2, &mut |reader, name| match name {
+            let members = reader.members(&mut |reader, name| match name {
                 "expression" => text(reader),
                 "parent_expression" if reader.null() => Ok(()),
                 "parent_expression" => text(reader),
                 _ => Err(Malformed("a constraint has an unknown member")),
             })?;
-            match members.contains(&"expression") {
+            match members.contains("expression") {
                 true => Ok(()),
                 false => Err(Malformed("a constraint lacks a member")),
             }
@@ -298,7 +300,7 @@ fn constraints(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<Constraint>,
 
 fn range(reader: &mut Reader<'_>) -> Result<Range, Malformed> {
     let mut range = Range { min: None, max: None, min_inclusive: false, max_inclusive: false };
-    let members = reader.members(4, &mut |reader, name| {
+    let members = reader.members(&mut |reader, name| {
         match name {
             "min" => range.min = bound(reader)?,
             "max" => range.max = bound(reader)?,
@@ -308,7 +310,7 @@ fn range(reader: &mut Reader<'_>) -> Result<Range, Malformed> {
         }
         Ok(())
     })?;
-    match members.contains(&"min_inclusive") && members.contains(&"max_inclusive") {
+    match members.contains("min_inclusive") && members.contains("max_inclusive") {
         true => Ok(range),
         false => Err(Malformed("a range must say whether its bounds are inclusive")),
     }
@@ -368,7 +370,7 @@ impl Arguments {
     /// It does not have the form, or has too many constraints.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (mut constraints, mut allow_unknown) = (None, false);
-        reader.members(2, &mut |reader, name| {
+        reader.members(&mut |reader, name| {
             match name {
                 "constraints" => {
                     let read =

@@ -17,7 +17,7 @@ impl Subpath {
     /// It does not have the form.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut read = Self { root: String::new(), case_sensitive: true, allow_equal: true };
-        let members = reader.members(3, &mut |reader, name| {
+        let members = reader.members(&mut |reader, name| {
             match name {
                 "root" => read.root = reader.owned_text()?,
                 "case_sensitive" => read.case_sensitive = reader.flag()?,
@@ -26,7 +26,7 @@ impl Subpath {
             }
             Ok(())
         })?;
-        if !members.contains(&"root") {
+        if !members.contains("root") {
             return Err(Malformed("a subpath has no root"));
         }
         let root = &read.root;

@@ -208,7 +208,7 @@ impl UrlSafe {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (mut read, mut blocks) = (Self::default(), [true; BLOCKS.len()]);
         let [private, loopback, metadata, reserved] = &mut blocks;
-        reader.members(9, &mut |reader, name| {
+        reader.members(&mut |reader, name| {
             match name {
                 "schemes" => read.schemes = texts(reader)?,
                 "allow_domains" => read.allow_domains = domains(reader)?,
