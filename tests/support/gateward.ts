@@ -87,6 +87,7 @@ export class Gateward extends Client {
   readonly #miniflare: Miniflare;
   readonly #name: string;
   readonly #logs: string[];
+  #snapshotQuery?: Promise<string>;
 
   private constructor(url: URL, db: Database, miniflare: Miniflare, name: string, logs: string[]) {
     super(url);
@@ -149,6 +150,16 @@ export class Gateward extends Client {
 
   async rows<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
     return (await this.db.prepare(sql).bind(...values).all<Row>()).results;
+  }
+
+  /** Reads what every table has of a tenant, in one query, because each takes three round trips here. The rows' values are SQL literals. */
+  async snapshotQuery(): Promise<string> {
+    const columns = `SELECT group_concat('quote("' || name || '")') FROM pragma_table_info(tables.name)`;
+    this.#snapshotQuery ??= this.rows<{ name: string; sql: string; columns: string }>(`SELECT name, sql, (${columns}) AS columns FROM sqlite_master AS tables WHERE type = 'table'`).then((tables) => {
+      const ofTenants = tables.filter(({ name, sql }) => /\btenant\s+TEXT\b/.test(sql) && !["metric_counters", "lane_flushes"].includes(name));
+      return `SELECT ${ofTenants.map(({ name, columns }) => `(SELECT json_group_array(json_array(${columns})) FROM ${name} WHERE tenant = ?1) AS ${name}`).join(", ")}`;
+    });
+    return await this.#snapshotQuery;
   }
 
   async execute(sql: string, ...values: SqlValue[]): Promise<void> {
@@ -352,17 +363,10 @@ export class Tenant {
     await eventually(`the journal of ${this.name}/${lane} is empty`, async () => (await this.journal(lane)).length === 0);
   }
 
-  /** All rows of this tenant in D1, by table, except the counts and reports that lanes write with each flush. */
-  async snapshot(): Promise<Record<string, unknown[]>> {
-    const tables = await this.#gateward.rows<{ name: string; sql: string }>(
-      "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
-    );
-    const snapshot: Record<string, unknown[]> = {};
-    const ofTenants = tables.filter(({ name, sql }) => /\btenant\s+TEXT\b/.test(sql) && !["metric_counters", "lane_flushes"].includes(name));
-    for (const { name } of ofTenants) {
-      snapshot[name] = await this.#gateward.rows(`SELECT * FROM ${name} WHERE tenant = ?1`, this.name);
-    }
-    return snapshot;
+  /** All rows of this tenant in D1, by table, as texts, except the counts and reports that lanes write with each flush. */
+  async snapshot(): Promise<Record<string, string>> {
+    const [snapshot] = await this.#gateward.rows<Record<string, string>>(await this.#gateward.snapshotQuery(), this.name);
+    return snapshot ?? {};
   }
 
   /** The bodies of the decision's receipt and its outcome's, from D1. */
