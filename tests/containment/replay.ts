@@ -41,7 +41,8 @@ export interface Decided {
   /** What Gateward says about a call that did not pass. */
   reason_code?: unknown;
   policies?: unknown;
-  provenance?: unknown;
+  /** The answer's text, which says where a destination was first seen. */
+  reason?: unknown;
 }
 
 /** The key in `_meta` by which a server finds the recorded result. */
@@ -159,16 +160,16 @@ export class Replay {
   }
 
   /** Makes one call. Nobody approves it if it needs approval, and the next call is made in any case. */
-  async #call(call: Call, token: string, headers: Record<string, string>): Promise<Pick<Decided, "outcome" | "reason_code" | "policies" | "provenance">> {
+  async #call(call: Call, token: string, headers: Record<string, string>): Promise<Pick<Decided, "outcome" | "reason_code" | "policies" | "reason">> {
     const [server = "", name] = call.tool.split("/");
     const number = this.#results.size;
     this.#results.set(number, call.result);
     const params = { name, arguments: call.arguments, _meta: { [RECORDED]: number } };
     const { result, error } = await answerIn(await post(endpoint(this.#gateward, server), token, "tools/call", params, { headers }));
     const meta = (key: string) => result?._meta?.[`${PREFIX}${key}`];
+    const [content] = (result?.content ?? []) as { text?: string }[];
     const decision = meta("decision");
     if (decision === undefined) {
-      const [content] = (result?.content ?? []) as { text?: string }[];
       if (content?.text !== textOf(call.result)) throw new Error(`\`${call.tool}\` did not answer as recorded: ${JSON.stringify(error ?? result)}`);
       return { outcome: "passed" };
     }
@@ -177,7 +178,7 @@ export class Replay {
     // schema.
     if (!String(reason_code).startsWith("policy_")) throw new Error(`\`${call.tool}\` was refused: ${JSON.stringify(result)}`);
     const outcome = decision === "require_approval" ? "asked" : "denied";
-    return { outcome, reason_code, policies: meta("policies"), provenance: meta("provenance") };
+    return { outcome, reason_code, policies: meta("policies"), reason: content?.text };
   }
 
   #populate(mcp: McpServer, { tools }: Server): void {

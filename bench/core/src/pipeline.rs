@@ -4,6 +4,7 @@
 //! INVARIANT (open): as in [`limits`](crate::limits), no limit is used up and no state grows.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::hint::black_box;
 
 use gateward_core::json::Json;
@@ -12,7 +13,6 @@ use gateward_core::limit::book::Ledger;
 use gateward_core::policy::Evaluation;
 use gateward_core::provenance::call::Call as Looked;
 use gateward_core::provenance::run::{MAX_TRUSTED_VALUES, Observation, RunValues};
-use gateward_core::provenance::undeclared::Undeclared;
 use gateward_core::provenance::{
     ArgumentRoles, Destinations, Level, Provenance, Reach, ValueKey, lookup,
 };
@@ -59,6 +59,7 @@ struct Parts {
     ledgers: RefCell<([Ledger<'static>; 1], u64)>,
     shield: Shield,
     roles: ArgumentRoles,
+    declared: HashSet<Box<str>>,
     destinations: Destinations,
     /// As many values as a run can hold.
     run: RunValues,
@@ -96,6 +97,7 @@ impl Parts {
             ledgers: RefCell::new((limits::ledgers_of(|limit| has_no_number(limit.kind)), 0)),
             shield: Shield::new(gateward_policies::bundle().shield),
             roles: serde_json::from_value(roles).unwrap(),
+            declared: ["repo", "title", "body"].map(Into::into).into(),
             destinations: serde_json::from_value(destinations).unwrap(),
             run,
             scenario: Scenario::new(&call),
@@ -133,7 +135,7 @@ impl Parts {
             destinations: &self.destinations,
             run: Some(&self.run),
             input: black_box(&self.input),
-            names: &Undeclared::default(),
+            declared: Some(&self.declared),
             answers: None,
         };
         call.provenance()

@@ -44,10 +44,12 @@ fn origin(sink: &SinkOrigin, instruction_known: bool, input: Option<&Value>) -> 
         Some(pointer) => (pointer, true),
         None => (sink.sink.as_str(), false),
     };
+    let own_name = sink.sink.strip_suffix("#name");
     let value = input.and_then(|input| input.pointer(pointer));
     let name = match (pointer, links) {
         // The arguments as a whole stand for those that were not looked up.
         ("", _) => "other arguments".to_owned(),
+        _ if let Some(named) = own_name => format!("the name {}", printable(named)),
         (pointer, true) => format!("links in {}", printable(pointer)),
         (pointer, false) => printable(pointer),
     };

@@ -13,6 +13,7 @@ use gateward_core::call::run::{ReportedResult, RunStart};
 use gateward_core::gate::{Effect, ListCommand, ObservedResult, OutcomeCommand};
 use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
+use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::provenance::lookup::Known as _;
 use gateward_core::provenance::part::Part;
@@ -22,6 +23,7 @@ use gateward_core::provenance::run::{
 use gateward_core::provenance::{Level, Observed, PlannedCall, Reach, extract};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
+use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json as value};
 use support::{Fault, Gate, TENANT, command, read_call, tool, with};
@@ -486,9 +488,45 @@ fn a_name_that_the_tools_schema_does_not_declare_is_a_destination() {
         (grants(value!({ "alice": { "mallory": [] } })), "require_approval nowhere"),
         (value!({ "to": "report.pdf", "mallory": "read" }), "require_approval nowhere"),
         (value!({ "to": "report.pdf", "note": { "mallory": "read" } }), "allow instruction"),
+        (value!({ "to": "report.pdf", "note": many(200) }), "allow instruction"),
+        (grants(many(200)), "require_approval nowhere"),
     ] {
         assert_eq!(pay(&gate, "r", arguments.clone()), expected, "{arguments}");
     }
+    gate.records.tool.as_mut().unwrap().reach = Reach::BySinks;
+    let destinations = r#"{"accounts":[],"domains":["acme.com"],"hosts":[]}"#;
+    let tenant = gate.records.tenant.as_mut().unwrap();
+    tenant.destinations = Some(Rc::new(serde_json::from_str(destinations).unwrap()));
+    for (name, expected) in [("eve@acme.com", "tenant"), ("eve@acme.org", "outside")] {
+        let arguments = value!({ "to": "ada@acme.com", "grants": { name: null } });
+        let answer = decide(&gate, &in_run("r", "pay", arguments));
+        assert_eq!(answer["provenance"]["reach"], expected, "{name}");
+    }
+}
+
+/// An object with so many members.
+fn many(members: usize) -> Json {
+    (0..members).map(|at| (format!("n{at}"), value!(1))).collect::<serde_json::Map<_, _>>().into()
+}
+
+#[test]
+fn an_approved_read_names_no_destination() {
+    const POLICIES: &str = r#"
+        @id("ask") @decision("require_approval") @approver_group("security")
+        permit (principal, action, resource);
+    "#;
+    let policies = vec![SourceFile { path: "base/x.cedar".to_owned(), text: POLICIES.to_owned() }];
+    let sources = Sources { policies, ..Sources::default() };
+    let mut gate = gate();
+    report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+    let ask = PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak());
+    let usual = std::mem::replace(&mut gate.engine, ask);
+    let pay_tool = std::mem::replace(&mut gate.records.tool, tool(false, false));
+    let call = in_run("r", "list", value!({ "to": EVIL }));
+    let asked = decide(&gate, &call);
+    use_approved(&gate, &call, &asked);
+    (gate.engine, gate.records.tool) = (usual, pay_tool);
+    assert_eq!(pay(&gate, "r", value!({ "to": EVIL })), "require_approval untrusted");
 }
 
 #[test]

@@ -194,6 +194,37 @@ fn an_instruction_names_words_and_groups_of_words() {
 }
 
 #[test]
+fn a_number_that_counts_or_orders_in_an_instruction_names_nothing() {
+    let run = Run::default().instruction(
+        "  1. Delete file 7.\n2) Book 4 hours, or 1 day,\u{a0}for 30.\n\
+         On June 13 or the 5 May, wait (11 Minutes) until 2 pm and move 26. Then you may 6 files, by 22 Nov 2026. \
+         3. Pay No. 41. Send May 117.",
+    );
+    for number in ["7", "30", "26", "6", "41", "117", "2026-11-22", "file 7", "4 hours", "june 13"]
+    {
+        assert_eq!(run.text(number), Level::Instruction, "{number}");
+    }
+    for number in ["1", "2", "3", "4", "13", "5", "11", "22"] {
+        assert_eq!(run.text(number), Level::Nowhere, "{number}");
+    }
+}
+
+#[test]
+fn a_name_in_an_object_is_a_value_with_the_level_of_the_object() {
+    let shared = r#"{"eve@x.com":"r"}"#;
+    let list = r#"["eve@x.com"]"#;
+    assert_eq!(Run::default().trusted(shared).text("eve@x.com"), Level::Trusted);
+    assert_eq!(Run::default().untrusted(shared).trusted(list).text("eve@x.com"), Level::Untrusted);
+    let trust: ResultTrust = serde_json::from_str(r#"{"/files/*/shared":"trusted"}"#).unwrap();
+    let text = r#"{"files":[{"shared":{"bob@x.com":"r"}}],"eve@x.com":{"files":[]}}"#;
+    let found = extract::result(&KEY, &[Part::whole(text)], Some(&trust), false);
+    let run =
+        Run::default().add(Level::Trusted, found.trusted).add(Level::Untrusted, found.untrusted);
+    assert_eq!(run.text("bob@x.com"), Level::Trusted);
+    assert_eq!(run.text("eve@x.com"), Level::Untrusted);
+}
+
+#[test]
 fn the_lowest_part_is_the_level_of_a_sink() {
     let mut run = Run::default()
         .instruction(

@@ -221,7 +221,7 @@ fn judge_call(
             Some(denial) => denial,
             None => {
                 let blocked = shield::look(engine, draft, Some(&tool));
-                draft.provenance = provenance::of(engine, draft, &tool);
+                draft.provenance = provenance::of(draft, &tool);
                 let said = match velocity::look(draft, &tool)? {
                     Some(denial) => denial,
                     None => {

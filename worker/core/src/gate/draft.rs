@@ -19,7 +19,6 @@ use crate::limit::status::statuses;
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
-use crate::provenance::undeclared::Undeclared;
 use crate::registry::{CallRecords, TenantRecord};
 use crate::shield::Noted;
 use crate::taint::{DEFAULT_TAINT_S, Scope};
@@ -81,8 +80,6 @@ pub struct Draft<'a> {
     /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
-    /// Names in the arguments that the tool's schema does not declare. Known when `provenance` is.
-    pub names: Undeclared,
     /// What the shield found, if anything.
     pub shield: Option<Noted>,
     /// The limits of the call, once they were checked.
@@ -113,7 +110,6 @@ impl<'a> Draft<'a> {
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             warranted: None,
             provenance: None,
-            names: Undeclared::default(),
             shield: None,
             ledgers: Vec::new(),
             covered: Covered::default(),

@@ -5,11 +5,10 @@ use std::thread::LocalKey;
 
 use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
-use crate::policy::{PolicyEngine, Value};
+use crate::policy::Value;
 use crate::provenance::call::Call;
 use crate::provenance::result::MAX_RESULT_VALUES;
 use crate::provenance::run::Observation;
-use crate::provenance::undeclared::Undeclared;
 use crate::provenance::{Destinations, Level, Provenance, Reach, extract};
 
 thread_local! {
@@ -21,21 +20,9 @@ thread_local! {
 
 /// Where the destinations of the call came from. `None` if it reads, or if it is not tainted and in no
 /// assigned run: then nothing depends on it.
-pub fn of(engine: &PolicyEngine, draft: &mut Draft<'_>, tool: &Tool) -> Option<Provenance> {
+pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
     let tracked = draft.tainted.is_some() || draft.facts.run.is_some();
-    if !tool.writes || !tracked {
-        return None;
-    }
-    draft.names = undeclared(engine, draft);
-    Some(with_call(draft, |call| call.provenance()))
-}
-
-/// Of a tool without a schema it is not known which names are the tool's own.
-fn undeclared(engine: &PolicyEngine, draft: &Draft<'_>) -> Undeclared {
-    let registered = draft.facts.records.tool.as_ref();
-    let schema = registered.and_then(|tool| tool.input_schema.as_deref());
-    let schema = schema.and_then(|text| engine.schemas().borrow_mut().get(text).ok());
-    schema.map(|it| Undeclared::of(it.document(), &draft.command.call.input)).unwrap_or_default()
+    (tool.writes && tracked).then(|| with_call(draft, Some(tool), |call| call.provenance()))
 }
 
 /// What a call that passes adds to its run: its arguments, which no later result raises, the destinations that an
@@ -48,9 +35,10 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     }
     let key = &facts.config.value_key;
     // A read names no destination.
-    let writes = ruling.tool.as_ref().is_some_and(|tool| tool.writes);
+    let tool = ruling.tool.as_ref();
+    let writes = tool.is_some_and(|tool| tool.writes);
     let approved = writes && super::approval::granted(draft).is_some();
-    let stated = approved.then(|| with_call(draft, |call| call.statement()));
+    let stated = approved.then(|| with_call(draft, tool, |call| call.statement()));
     let mut sent = extract::arguments(key, &command.call.input);
     if let Some(answers) = command.answers() {
         let (mut answered, incomplete) = extract::arguments(key, answers);
@@ -60,12 +48,12 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
         sent.1 |= incomplete || sent.0.len() > MAX_RESULT_VALUES;
         sent.0.truncate(MAX_RESULT_VALUES);
     }
-    let chosen = (writes && run.has_plan()).then(|| with_call(draft, |call| call.choices()));
+    let chosen = (writes && run.has_plan()).then(|| with_call(draft, tool, |call| call.choices()));
     let stated = (stated.unwrap_or_default(), chosen.unwrap_or_default());
     run.of_call(key.fingerprint(), sent, stated)
 }
 
-fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
+fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
     let (command, facts) = (draft.command, draft.facts);
     let none = Destinations::default();
     let registered = facts.records.tool.as_ref();
@@ -78,7 +66,7 @@ fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
         destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),
         run: facts.run,
         input: &command.call.input,
-        names: &draft.names,
+        declared: resolved.and_then(|tool| tool.schema.as_ref()).map(|schema| schema.declared()),
         answers: command.answers(),
     })
 }

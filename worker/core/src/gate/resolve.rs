@@ -1,5 +1,7 @@
 //! Steps 9 and 10: the tool as the registry has it, and what the policies say about the call.
 
+use std::rc::Rc;
+
 use super::containment;
 use super::draft::Draft;
 use super::identity::Identity;
@@ -20,7 +22,7 @@ use crate::policy::{decimal, input};
 use crate::registry::{
     CallRecords, ServerKind, ServerRecord, ServerStatus, ToolRegistration, ToolStatus,
 };
-use crate::schema::Misfit;
+use crate::schema::{Misfit, Schema};
 use crate::scope::Scope;
 
 /// Whether the lists of the agent and its credential allow the server, and the tool if it is known.
@@ -130,7 +132,7 @@ pub fn tool(
     let described = engine.tool(&call.tool_id());
     // The registry or the policies' tool description can mark it; either is enough.
     let egress = tool.egress || described.is_some_and(|tool| tool.egress);
-    let resolved = Tool {
+    let mut resolved = Tool {
         server: server.clone(),
         risk: tool.risk,
         writes: tool.mutates || egress || call.mutates_state,
@@ -138,6 +140,7 @@ pub fn tool(
         // The same holds for a canary.
         canary: tool.canary || described.is_some_and(|tool| tool.canary),
         tainted: tool.tainted,
+        schema: None,
     };
     let refused = if !has_scope(identity, resolved.writes) {
         Some((ReasonCode::ScopeMissing, None))
@@ -145,7 +148,13 @@ pub fn tool(
         // A canary quarantines whatever its arguments are.
         None
     } else {
-        misfit(engine, tool, command)
+        match checked(engine, tool, command) {
+            Ok(schema) => {
+                resolved.schema = schema;
+                None
+            }
+            Err(misfit) => Some(misfit),
+        }
     };
     let Some((code, reason)) = refused else { return Ok(resolved) };
     let mut ruling = Ruling::deny(code);
@@ -154,27 +163,26 @@ pub fn tool(
     Err(Box::new(ruling))
 }
 
-/// Why the call's arguments, or the headers that mirror them, do not match the tool's schema. A
-/// schema is compiled only here, after every other check on the tool passed.
-fn misfit(
+/// Checks the call's arguments, and the headers that mirror them, against the tool's schema, and returns it. A schema is
+/// compiled only here, after every other check on the tool passed.
+fn checked(
     engine: &PolicyEngine,
     tool: &ToolRegistration,
     command: &GateCommand,
-) -> Option<(ReasonCode, Option<String>)> {
+) -> Result<Option<Rc<Schema>>, (ReasonCode, Option<String>)> {
     let input = &command.call.input;
     let check = |text: &str| engine.schemas().borrow_mut().check(text, input);
-    let schema = match tool.input_schema.as_deref().map(check).transpose() {
-        Ok(schema) => schema,
-        Err(Misfit::Arguments(why)) => return Some((ReasonCode::InputSchemaMismatch, Some(why))),
-        Err(Misfit::Schema(why)) => return Some((ReasonCode::SchemaUnusable, Some(why))),
-    };
-    let schema = schema.as_deref();
-    let mistaken = schema.and_then(|schema| schema.check_names(input).err());
-    if mistaken.is_some() {
-        return Some((ReasonCode::InputInvalid, mistaken));
+    let schema =
+        tool.input_schema.as_deref().map(check).transpose().map_err(|misfit| match misfit {
+            Misfit::Arguments(why) => (ReasonCode::InputSchemaMismatch, Some(why)),
+            Misfit::Schema(why) => (ReasonCode::SchemaUnusable, Some(why)),
+        })?;
+    if let Some(schema) = &schema {
+        schema.check_names(input).map_err(|why| (ReasonCode::InputInvalid, Some(why)))?;
     }
-    let mismatch = parameters::check(schema, &command.parameters, input).err();
-    mismatch.map(|mismatch| (ReasonCode::HeaderMismatch, Some(mismatch)))
+    parameters::check(schema.as_deref(), &command.parameters, input)
+        .map_err(|why| (ReasonCode::HeaderMismatch, Some(why)))?;
+    Ok(schema)
 }
 
 /// Whether the credential has the scope to read, or to write.

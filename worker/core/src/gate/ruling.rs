@@ -1,5 +1,7 @@
 //! Step 11: what the policies say becomes a decision with a reason.
 
+use std::rc::Rc;
+
 use crate::approval::{Approval, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::limit::Violation;
@@ -7,6 +9,7 @@ use crate::policy::Evaluation;
 use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
 use crate::provenance::Provenance;
 use crate::registry::{ServerRecord, TaintRule};
+use crate::schema::Schema;
 use crate::taint::TaintExplanation;
 
 /// Policies that a ruling names. What it names goes into the receipt, which has at most
@@ -32,6 +35,8 @@ pub struct Tool {
     pub canary: bool,
     /// What a tainted call of the tool needs.
     pub tainted: TaintRule,
+    /// What the arguments were checked against, if they were.
+    pub schema: Option<Rc<Schema>>,
 }
 
 /// The decision on a call, and what goes with it.
@@ -260,6 +265,7 @@ mod tests {
             egress: false,
             canary: false,
             tainted: TaintRule::default(),
+            schema: None,
         };
         let evaluation = Evaluation { allowed: true, determining: policies, erring: Vec::new() };
         from_policies(&evaluation, tool, None)

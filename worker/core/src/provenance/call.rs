@@ -1,5 +1,7 @@
 //! The provenance of one call: the level of each sink, and whom the call reaches.
 
+use std::collections::HashSet;
+
 use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
 use super::run::RunValues;
@@ -21,8 +23,8 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
-    /// Names in the arguments that the tool's schema does not declare ([`super::undeclared`]).
-    pub names: &'a Undeclared,
+    /// The names that the tool's schema declares. Without a schema it is not known which names are the tool's own.
+    pub declared: Option<&'a HashSet<Box<str>>>,
     /// What the client answers to questions of the server, if it does.
     pub answers: Option<&'a Json>,
 }
@@ -56,16 +58,18 @@ impl Call<'_> {
         let mut sinks: Vec<SinkOrigin> =
             arguments.iter().filter_map(|argument| self.origin(argument)).collect();
         let names = self.names_in_sinks(&arguments);
-        sinks.extend(names.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
-        if more || self.names.more {
+        sinks.extend(names.found.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
+        more |= names.more;
+        if more {
             sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
         }
-        let more = more || !names.is_empty();
+        let all_own = || {
+            arguments.iter().all(|argument| self.is_own(argument))
+                && names.found.iter().all(|(_, name)| self.is_own_name(name))
+        };
         let reach = match self.reach {
             Reach::BySinks if sinks.is_empty() => Reach::Nobody,
-            Reach::BySinks if !more && arguments.iter().all(|argument| self.is_own(argument)) => {
-                Reach::Tenant
-            }
+            Reach::BySinks if !more && all_own() => Reach::Tenant,
             Reach::BySinks => Reach::Outside,
             registered => registered,
         };
@@ -86,32 +90,34 @@ impl Call<'_> {
         let (arguments, _) = arguments(self.roles, self.input);
         let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
         let values = sinks.flat_map(|argument| lookup::hashes(self.key, argument.value));
-        let names = self.names_in_sinks(&arguments).into_iter();
-        let names =
-            names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name.to_owned())));
+        let names = self.names_in_sinks(&arguments).found.into_iter();
+        let names = names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name)));
         values.chain(names).collect()
     }
 
-    /// The undeclared names in sinks, each with its place. A name in a value that the plan states is stated with it.
-    fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Vec<(&str, &str)> {
-        let names = self.names.found.iter().map(|(place, name)| (place.as_str(), name.as_str()));
-        let is_in = |place: &str, argument: &Argument<'_>| {
-            let rest = place.strip_prefix(argument.pointer.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let is_looked_up = |(place, _): &(&str, &str)| {
-            let around = arguments.iter().find(|argument| is_in(place, argument));
-            around.is_none_or(|it| it.role == Role::Sink && !self.is_stated(it))
-        };
-        names.filter(is_looked_up).collect()
+    /// The undeclared names in sinks. A name in a value that the plan states is stated with it.
+    fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Undeclared {
+        let Some(declared) = self.declared else { return Undeclared::default() };
+        let others = arguments.iter().filter(|it| it.role != Role::Sink || self.is_stated(it));
+        let others: Vec<&Json> = others.map(|argument| argument.value).collect();
+        Undeclared::of(declared, self.input, &others)
     }
 
     /// Where a name came from. A name without a meaning of its own, such as an empty one, is known nowhere.
     fn origin_of_name(&self, pointer: &str, name: &str) -> SinkOrigin {
-        let value = Json::String(name.to_owned());
-        let known = &OfRun(self.run);
-        let found = lookup::sink(self.key, (&value, true), self.destinations, known);
-        SinkOrigin::new([pointer, "#name"].concat(), found.map_or(Level::Nowhere, |it| it.level))
+        let level = self.level_of_name(name, &OfRun(self.run));
+        SinkOrigin::new([pointer, "#name"].concat(), level)
+    }
+
+    /// Whether a name is on the allow-list.
+    fn is_own_name(&self, name: &str) -> bool {
+        self.level_of_name(name, &OfRun(None)) == Level::Allowed
+    }
+
+    fn level_of_name(&self, name: &str, known: &OfRun<'_>) -> Level {
+        let name = (&Json::String(name.to_owned()), true);
+        let found = lookup::sink(self.key, name, self.destinations, known);
+        found.map_or(Level::Nowhere, |found| found.level)
     }
 
     /// Hashes to add to the run's plan after the call. For each sink whose value the plan lets the agent choose from a

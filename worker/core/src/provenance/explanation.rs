@@ -40,8 +40,8 @@ pub struct SinkOrigin {
     #[schema(value_type = String)]
     pub decision_id: Option<String>,
     pub level: Level,
-    /// A JSON Pointer to the argument, shortened. `#links` after it: a link or address inside of a content. `…` at its
-    /// end: it is longer.
+    /// A JSON Pointer to the argument, shortened. `#links` after it: a link or address inside of a content. `#name` after
+    /// it: its last name, which the tool's schema does not declare. `…` at its end: it is longer.
     pub sink: String,
     /// The tool of that call, as `server/tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

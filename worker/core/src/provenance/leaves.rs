@@ -3,8 +3,7 @@
 use crate::json::Json;
 
 /// Calls `found` with each value that is not empty, no array and no object, and with each name in an object
-/// that can be a value. A name of letters is left out, since most of these are the tool's own, such as `email`. Those
-/// that are not are in [`super::undeclared`].
+/// that [can be a value](can_be_value).
 pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
     match value {
         Json::Null => {}
@@ -12,7 +11,7 @@ pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
         Json::Array(items) => items.iter().for_each(|item| each_leaf(item, found)),
         Json::Object(fields) => {
             for (name, field) in fields {
-                if !name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
+                if can_be_value(name) {
                     found(&Json::String(name.clone()));
                 }
                 each_leaf(field, found);
@@ -20,4 +19,10 @@ pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
         }
         _ => found(value),
     }
+}
+
+/// Whether the name of a member can be a value, such as `eve@x.com`. A name of letters is none, since most of these are
+/// the tool's own, such as `email`. Those in arguments that are not are in [`super::undeclared`].
+pub fn can_be_value(name: &str) -> bool {
+    !name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }

@@ -1,6 +1,7 @@
 //! Names in arguments that a tool's schema does not declare. So the caller chose them: they can say whom a call reaches.
 
 use std::collections::HashSet;
+use std::ptr;
 
 use super::sinks::escaped;
 use crate::json::Json;
@@ -21,36 +22,39 @@ pub struct Undeclared {
 }
 
 impl Undeclared {
-    /// The names of members in `input` that no `properties` of the schema lists. It does not matter where the schema
+    /// The names of members in `input` that the tool's schema does not declare. It does not matter where the schema
     /// lists a name: then the tool gave it. A schema that lists no names says nothing about them, so none are found.
+    ///
+    /// `passed_over` are parts of `input`. Their own names, and all in them, are left out.
     #[must_use]
-    pub fn of(schema: &Json, input: &Json) -> Self {
-        let (mut declared, mut undeclared) = (HashSet::new(), Self::default());
-        declare(schema, &mut declared);
+    pub fn of(declared: &HashSet<Box<str>>, input: &Json, passed_over: &[&Json]) -> Self {
+        let mut undeclared = Self::default();
         if !declared.is_empty() {
-            undeclared.look(&declared, input, &mut Vec::new());
+            let search = Search { declared, passed_over };
+            undeclared.look(&search, input, &mut Vec::new());
         }
         undeclared
     }
 
     /// `steps` lead to the value. A pointer is made only for what is found, so that long names above many values cost
     /// nothing.
-    fn look<'i>(&mut self, declared: &HashSet<&str>, value: &'i Json, steps: &mut Vec<Step<'i>>) {
+    fn look<'i>(&mut self, search: &Search<'_>, value: &'i Json, steps: &mut Vec<Step<'i>>) {
         match value {
             Json::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
+                for (at, item) in items.iter().enumerate().filter(|(_, item)| search.goes_on(item))
+                {
                     steps.push(Step::Item(at));
-                    self.look(declared, item, steps);
+                    self.look(search, item, steps);
                     steps.pop();
                 }
             }
             Json::Object(members) => {
-                for (name, member) in members {
+                for (name, member) in members.iter().filter(|(_, member)| search.goes_on(member)) {
                     steps.push(Step::Member(name));
-                    if !declared.contains(name.as_str()) {
+                    if !search.declared.contains(name.as_str()) {
                         self.add(name, steps);
                     }
-                    self.look(declared, member, steps);
+                    self.look(search, member, steps);
                     steps.pop();
                 }
             }
@@ -66,6 +70,18 @@ impl Undeclared {
         }
         let pointer = steps.iter().map(|step| ["/", &step.text()].concat()).collect();
         self.found.push((pointer, name.to_owned()));
+    }
+}
+
+struct Search<'s> {
+    declared: &'s HashSet<Box<str>>,
+    /// A few: the arguments of a call that have a role.
+    passed_over: &'s [&'s Json],
+}
+
+impl Search<'_> {
+    fn goes_on(&self, value: &Json) -> bool {
+        !self.passed_over.iter().any(|other| ptr::eq(*other, value))
     }
 }
 
@@ -91,54 +107,54 @@ impl Step<'_> {
     }
 }
 
-fn declare<'s>(schema: &'s Json, declared: &mut HashSet<&'s str>) {
-    match schema {
-        Json::Array(items) => items.iter().for_each(|item| declare(item, declared)),
-        Json::Object(members) => {
-            for (name, member) in members {
-                if let ("properties", Json::Object(properties)) = (name.as_str(), member) {
-                    declared.extend(properties.iter().map(|(property, _)| property.as_str()));
-                }
-                declare(member, declared);
-            }
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::json::parse;
+    use crate::schema::Schema;
+
+    const SCHEMA: &str = r#"{"type":"object","properties":{"to":{},"grants":{"type":"object"},
+        "items":{"items":{"properties":{"id":{}}}}},"additionalProperties":{"$defs":{}}}"#;
+
+    /// The names with their places, passing over the arguments with these names.
+    fn found(schema: &str, input: &str, passed_over: &[&str]) -> (Vec<String>, bool) {
+        let schema = Schema::compile(schema).unwrap();
+        let input = parse(input.as_bytes()).unwrap();
+        let passed_over: Vec<_> = passed_over.iter().filter_map(|it| input.get(it)).collect();
+        let Undeclared { found, more } = Undeclared::of(schema.declared(), &input, &passed_over);
+        let found = found.iter().map(|(place, name)| [place, " ", name].concat());
+        (found.collect(), more)
+    }
 
     #[test]
     fn names_that_no_properties_list_are_found_with_their_place() {
-        let schema = r#"{"type":"object","properties":{"to":{},"grants":{"type":"object"},
-            "items":{"items":{"properties":{"id":{}}}}},"additionalProperties":{"$defs":{}}}"#;
-        let schema = parse(schema.as_bytes()).unwrap();
-        for (input, expected) in [
-            (r#"{"to":"x","items":[{"id":1}]}"#, vec![]),
-            (r#"{"grants":{"mallory":"read"}}"#, vec!["/grants/mallory mallory"]),
-            (r#"{"grants":{"to":null,"a/b":{"id":1}}}"#, vec!["/grants/a~1b a/b"]),
-            (r#"{"items":[{"id":1,"eve":{}}],"cc":1}"#, vec!["/cc cc", "/items/0/eve eve"]),
+        for (input, passed_over, expected) in [
+            (r#"{"to":"x","items":[{"id":1}]}"#, &[][..], vec![]),
+            (r#"{"grants":{"mallory":"read"}}"#, &[], vec!["/grants/mallory mallory"]),
+            (r#"{"grants":{"to":null,"a/b":{"id":1}}}"#, &[], vec!["/grants/a~1b a/b"]),
+            (r#"{"items":[{"id":1,"eve":{}}],"cc":1}"#, &[], vec!["/cc cc", "/items/0/eve eve"]),
+            (r#"{"items":[{"id":1,"eve":{}}],"cc":1}"#, &["items"], vec!["/cc cc"]),
+            (r#"{"items":[{"id":1,"eve":{}}],"cc":1}"#, &["items", "cc"], vec![]),
         ] {
-            let Undeclared { found, more } =
-                Undeclared::of(&schema, &parse(input.as_bytes()).unwrap());
-            let found: Vec<_> =
-                found.iter().map(|(place, name)| [place, " ", name].concat()).collect();
-            assert_eq!(found, expected, "{input}");
-            assert!(!more);
+            let expected = expected.iter().map(ToString::to_string).collect();
+            assert_eq!(found(SCHEMA, input, passed_over), (expected, false), "{input}");
         }
+        assert_eq!(found(r#"{"type":"object"}"#, r#"{"to":"x"}"#, &[]), (vec![], false));
+        // A property that has the name of a keyword: what is under it is a schema.
+        let schema = r#"{"properties":{"properties":{"type":"object"}}}"#;
+        let eve = vec!["/properties/type type".to_owned()];
+        assert_eq!(found(schema, r#"{"properties":{"type":1}}"#, &[]), (eve, false));
+    }
+
+    #[test]
+    fn more_names_than_are_found_are_noticed_unless_they_are_passed_over() {
         let long =
             format!(r#"{{"{}":{{"eve":1}},"to":{{"eve":1}}}}"#, "/".repeat(MAX_POINTER_BYTES + 1));
-        let Undeclared { found, more } = Undeclared::of(&schema, &parse(long.as_bytes()).unwrap());
-        assert_eq!((found, more), (vec![("/to/eve".to_owned(), "eve".to_owned())], true));
-        let nothing = parse(br#"{"type":"object"}"#).unwrap();
-        let input = parse(br#"{"to":"x"}"#).unwrap();
-        assert_eq!(Undeclared::of(&nothing, &input), Undeclared::default());
+        assert_eq!(found(SCHEMA, &long, &[]), (vec!["/to/eve eve".to_owned()], true));
         let many: Vec<String> = (0..=MAX_UNDECLARED).map(|n| format!(r#""n{n:03}":1"#)).collect();
-        let many = parse(format!("{{{}}}", many.join(",")).as_bytes()).unwrap();
-        let Undeclared { found, more } = Undeclared::of(&schema, &many);
-        assert_eq!((found.len(), more), (MAX_UNDECLARED, true));
+        let many = format!(r#"{{"to":{{{}}}}}"#, many.join(","));
+        let (names, more) = found(SCHEMA, &many, &[]);
+        assert_eq!((names.len(), more), (MAX_UNDECLARED, true));
+        assert_eq!(found(SCHEMA, &many, &["to"]), (vec![], false));
     }
 }

@@ -1,6 +1,7 @@
 //! Compiling a schema, and the checks before that.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::error::Error;
 
 use boon::{Compiler, Draft, SchemaIndex, UrlLoader};
@@ -21,8 +22,8 @@ const MAX_PART_BYTES: usize = 128;
 /// The URL by which the library refers to the schema. Nothing is fetched.
 const LOCATION: &str = "urn:tool:input";
 
-/// Bytes of memory for each byte of a schema's text: the parsed values and the text itself.
-const BYTES_PER_TEXT: usize = 8;
+/// Bytes of memory for each byte of a schema's text: the parsed values, the text itself, and the declared names.
+const BYTES_PER_TEXT: usize = 16;
 
 /// Bytes of memory for each unit of a schema's cost.
 const BYTES_PER_COST: usize = 64;
@@ -44,6 +45,8 @@ pub struct Schema {
     cost: Cost,
     /// Bytes of arguments that were checked so far.
     matched: Cell<usize>,
+    /// See [`Schema::declared`].
+    declared: OnceCell<HashSet<Box<str>>>,
 }
 
 /// A parsed schema that is within the bounds.
@@ -112,8 +115,8 @@ impl Schema {
         let root = compiler
             .compile(LOCATION, &mut schemas)
             .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES).into_owned())?;
-        let (text_bytes, matched) = (text.len(), Cell::new(0));
-        Ok(Self { document, text_bytes, schemas, root, size, cost, matched })
+        let (text_bytes, matched, declared) = (text.len(), Cell::new(0), OnceCell::new());
+        Ok(Self { document, text_bytes, schemas, root, size, cost, matched, declared })
     }
 
     /// Checks arguments.
@@ -150,6 +153,12 @@ impl Schema {
     #[must_use]
     pub fn document(&self) -> &Json {
         &self.document
+    }
+
+    /// The names that some `properties` of the schema lists, wherever it stands.
+    #[must_use]
+    pub fn declared(&self) -> &HashSet<Box<str>> {
+        self.declared.get_or_init(|| names::declared(&self.document))
     }
 
     /// Checks that no argument's name is confusable with a property of the schema.

@@ -1,8 +1,10 @@
-//! Argument names that are confusable with properties of a tool's schema.
+//! The names of arguments that a tool's schema declares, and argument names that are confusable with them.
 //!
 //! A schema that bounds `amount` does not bound `Amount`. An API that ignores case takes `Amount` for `amount`,
 //! without the bound. So if an argument name differs from a property only in case or percent-encoding, it is rejected
 //! where the schema has that property.
+
+use std::collections::HashSet;
 
 use super::applications::{MAX_APPLICATIONS, part};
 use crate::json::{Json, utf16_order};
@@ -13,6 +15,34 @@ const MAX_LEVELS: usize = 128;
 
 /// Bytes of a name that cost as much to decode and fold as one application.
 const NAME_BYTES: usize = 16;
+
+/// The names that some `properties` lists.
+pub fn declared(schema: &Json) -> HashSet<Box<str>> {
+    let mut names = HashSet::new();
+    declare(schema, &mut names);
+    names
+}
+
+fn declare(schema: &Json, names: &mut HashSet<Box<str>>) {
+    match schema {
+        Json::Array(items) => items.iter().for_each(|item| declare(item, names)),
+        Json::Object(keywords) => {
+            for (keyword, given) in keywords {
+                match (keyword.as_str(), given) {
+                    // What is under a name is a schema, and not a keyword with that name.
+                    ("properties", Json::Object(properties)) => {
+                        for (name, property) in properties {
+                            names.insert(name.as_str().into());
+                            declare(property, names);
+                        }
+                    }
+                    _ => declare(given, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
 
 /// The first confusable name in `input`; empty when the search takes too long; `None` when there is none.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The values that a user's instruction states.
 
 use super::super::key::{Hashes, ValueKey};
-use super::super::normal::Form;
+use super::super::normal::{Form, month};
 use super::scan::{Kind, scan};
 use super::text::{sorted, value};
 
@@ -18,8 +18,9 @@ const MAX_GROUP_WORDS: usize = 4;
 const MIN_WORD_LETTERS: usize = 3;
 
 /// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to four words. A group
-/// of digits inside of an account number or a date is not a value, because it would state an amount. At most
-/// [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
+/// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
+/// that only [counts or orders](counting). At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower
+/// levels. Sorted.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut hashes = Hashes::default();
@@ -30,26 +31,36 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     };
     let mut form = Form::new();
     let numbers = numbers(instruction, &mut form);
+    let counting = counting(instruction);
+    let counts = |(start, end): Place| {
+        let after = counting.partition_point(|(from, _)| *from <= start);
+        after.checked_sub(1).and_then(|at| counting.get(at)).is_some_and(|(_, to)| end <= *to)
+    };
     scan(instruction, &mut |kind, span| {
-        if !is_part(&numbers, place(instruction, span)) {
+        let place = place(instruction, span);
+        if !is_part(&numbers, place) && !counts(place) {
             value(key, &mut form, kind, span, &mut take);
         }
     });
-    // A line break inside of a prompt is only where it was wrapped.
-    let flat = instruction.replace(|character: char| character.is_whitespace(), " ");
+    // A line break inside of a prompt is only where it was wrapped. Each place stays the same.
+    let mut flat = String::with_capacity(instruction.len());
+    for character in instruction.chars() {
+        match character.is_whitespace() {
+            true => flat.extend(std::iter::repeat_n(' ', character.len_utf8())),
+            false => flat.push(character),
+        }
+    }
     let numbers = self::numbers(&flat, &mut form);
     let words: Vec<&str> = flat.split(' ').filter(|word| !word.is_empty()).collect();
     for count in 1..=MAX_GROUP_WORDS {
         for group in words.windows(count) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let (start, end) = (place(&flat, first).0, place(&flat, last).1);
-            let Some(span) = flat.get(start..end).filter(|_| !is_part(&numbers, (start, end)))
-            else {
-                continue;
-            };
-            let counts = span.chars().filter(|letter| letter.is_alphabetic()).count();
+            let is_value = !is_part(&numbers, (start, end)) && !counts((start, end));
+            let Some(span) = flat.get(start..end).filter(|_| is_value) else { continue };
+            let letters = span.chars().filter(|letter| letter.is_alphabetic()).count();
             if count == 1
-                && counts < MIN_WORD_LETTERS
+                && letters < MIN_WORD_LETTERS
                 && !span.contains(|c: char| c.is_ascii_digit())
             {
                 continue;
@@ -96,6 +107,55 @@ fn is_part(numbers: &[Place], (start, end): Place) -> bool {
         .rev()
         .take(MAX_GROUP_WORDS)
         .any(|(from, to)| start < *to && (start > *from || end < *to))
+}
+
+/// What a number counts if one of these words follows it.
+const UNITS: [&str; 24] = [
+    "am", "days", "day", "hour", "hours", "hr", "hrs", "min", "mins", "minute", "minutes", "month",
+    "months", "night", "nights", "o'clock", "percent", "pm", "second", "seconds", "week", "weeks",
+    "year", "years",
+];
+
+/// Where numbers are that name nothing, in order: the number of a list's item, a duration, a time, or the day of a month.
+/// A short id could be equal to one by accident.
+fn counting(text: &str) -> Vec<Place> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |at: Option<usize>| {
+        let word = words.get(at?)?;
+        Some(word.trim_matches(|character: char| !character.is_alphanumeric()))
+    };
+    let (mut places, mut items) = (Vec::new(), 0_u32);
+    for (at, word) in words.iter().enumerate() {
+        let Some(number) = bare(Some(at)).filter(|it| is_number(it)) else { continue };
+        let place = place(text, word);
+        // The items of a list are numbered from 1 on, so `No. 13.` is none.
+        let before = text.get(..place.0).unwrap_or_default().trim_end_matches([' ', '\t']);
+        let is_next = matches!(word.strip_prefix(number), Some("." | ")"))
+            && number.parse().is_ok_and(|number: u32| number == 1 || number == items + 1)
+            && (before.is_empty() || before.ends_with(['\n', '.', ':', ';', '?', '!']));
+        if is_next {
+            items = number.parse().unwrap_or(items);
+        }
+        let (previous, next) = (bare(at.checked_sub(1)), bare(at.checked_add(1)));
+        let is_counted =
+            next.is_some_and(|next| UNITS.iter().any(|it| it.eq_ignore_ascii_case(next)));
+        let is_day = number.len() <= 2 && [previous, next].into_iter().flatten().any(is_month);
+        if is_next || is_counted || is_day {
+            places.push(place);
+        }
+    }
+    places
+}
+
+fn is_number(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
+    word.starts_with(|first: char| first.is_ascii_digit()) && word.bytes().all(is_part)
+}
+
+/// Whether a word is the name of a month. It begins with a capital, unlike the verb `may`.
+fn is_month(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+        && month(word.to_ascii_lowercase().as_bytes()).is_some()
 }
 
 /// `Alice` of `Alice's`.

@@ -167,7 +167,8 @@ fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut dyn FnMut(u6
 /// What is left of a pointer below a value, and its level.
 type Rule<'r> = (&'r str, ResultLevel);
 
-/// Calls `found` with each value that is neither an array nor an object, and its level.
+/// Calls `found` with each value that is neither an array nor an object, and its level; and with each name in an object
+/// that can be a value, and the object's level.
 fn each_leaf(
     value: &Json,
     level: ResultLevel,
@@ -195,6 +196,9 @@ fn each_leaf(
                         || (step.contains('~')
                             && step.replace("~1", "/").replace("~0", "~") == *name)
                 };
+                if leaves::can_be_value(name) {
+                    found(&Json::String(name.clone()), level);
+                }
                 each_leaf(field, level, &below(rules, is_step), found);
             }
         }

@@ -13,6 +13,7 @@ mod decode;
 mod shape;
 
 pub use decode::{MAX_DECODED_BYTES, MAX_DECODINGS, decodings};
+pub(super) use shape::month;
 
 use crate::json::Json;
 

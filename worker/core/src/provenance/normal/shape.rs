@@ -211,7 +211,8 @@ fn year(text: &[u8]) -> Option<&[u8]> {
     (text.len() == 4 && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
 
-fn month(text: &[u8]) -> Option<u8> {
+/// The number of a month from its English name in lower case, of which three letters are enough.
+pub fn month(text: &[u8]) -> Option<u8> {
     let is_named = |month: &&str| text.len() >= 3 && month.as_bytes().starts_with(text);
     let at = MONTHS.iter().position(is_named)?;
     u8::try_from(at + 1).ok()
