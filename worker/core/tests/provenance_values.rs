@@ -160,7 +160,19 @@ fn a_value_is_found_in_the_text_that_has_it() {
     }
     // The names of fields are not values.
     assert_eq!(Run::default().trusted(r#"{"secretname":1}"#).text("secretname"), Level::Nowhere);
-    // The parts of an amount are not other amounts.
+    // The parts of an amount or an account are not other amounts.
+    for space in [' ', '\u{a0}', '\u{202f}'] {
+        let text = format!(
+            "Pay 1{space}200 to DE89{space}3704{space}0044{space}0532{space}0130{space}00."
+        );
+        for other in ["1", "200", "3704", "0532", "00"] {
+            assert_eq!(
+                Run::default().instruction(&text).text(other),
+                Level::Nowhere,
+                "{text} {other}"
+            );
+        }
+    }
     for other in ["1", "200.5", "200.50"] {
         let run = Run::default().instruction("Pay 1,200.50 to Bob").untrusted("due: 1,200.50");
         assert_eq!(run.text(other), Level::Nowhere, "{other}");
@@ -195,17 +207,42 @@ fn an_instruction_names_words_and_groups_of_words() {
 
 #[test]
 fn a_number_that_counts_or_orders_in_an_instruction_names_nothing() {
-    let run = Run::default().instruction(
-        "  1. Delete file 7.\n2) Book 4 hours, or 1 day,\u{a0}for 30.\n\
-         On June 13 or the 5 May, wait (11 Minutes) until 2 pm and move 26. Then you may 6 files, by 22 Nov 2026. \
-         3. Pay No. 41. Send May 117.",
-    );
-    for number in ["7", "30", "26", "6", "41", "117", "2026-11-22", "file 7", "4 hours", "june 13"]
-    {
-        assert_eq!(run.text(number), Level::Instruction, "{number}");
+    for (instruction, number) in [
+        ("1. Look.\n2. Delete the file.", "1"),
+        ("  1) Look.\n\n  2) Delete the file.", "2"),
+        ("In this order: 1. Look. 2. Delete the file.", "1"),
+        ("Book 4 hours.", "4"),
+        ("Book ( 4 hours ).", "4"),
+        ("Book\u{a0}4\u{a0}hours.", "4"),
+        ("Wait 1 day, then go on.", "1"),
+        ("Wait (11 Minutes)", "11"),
+        ("Meet at 2 pm.", "2"),
+        ("Meet on June 13, with Ada.", "13"),
+        ("Meet on 13 June.", "13"),
+        ("Meet by 22 Nov 2026.", "22"),
+    ] {
+        let run = Run::default().instruction(instruction);
+        assert_eq!(run.text(number), Level::Nowhere, "{instruction}");
     }
-    for number in ["1", "2", "3", "4", "13", "5", "11", "22"] {
-        assert_eq!(run.text(number), Level::Nowhere, "{number}");
+    for (instruction, number) in [
+        ("1. Delete file 7.\n2. Go on.", "7"),
+        ("Pay invoice No. 1. Then pay No. 2.", "1"),
+        ("Delete file: 1.", "1"),
+        ("Delete this:\n3. It is large.", "3"),
+        ("Close issue 12. May I go?", "12"),
+        ("Delete file 12, days passed.", "12"),
+        ("Rent for June: 80 EUR", "80"),
+        ("Rent for June: 20 EUR", "20"),
+        ("Refund May 99", "99"),
+        ("You may 6 files", "6"),
+        ("Überweise 250 am Montag", "250"),
+        ("Pay $4 days before", "$4"),
+        ("Meet by 22 Nov 2026.", "2026-11-22"),
+        ("Book 4 hours.", "4 hours"),
+        ("Meet on June 13.", "June 13"),
+    ] {
+        let run = Run::default().instruction(instruction);
+        assert_eq!(run.text(number), Level::Instruction, "{instruction}");
     }
 }
 
@@ -538,7 +575,7 @@ fn what_does_not_fit_is_missing_and_never_raised() {
     };
     let many =
         extract::result(&KEY, &[Part::whole(&format!("[{}]", list("a", 6_000)))], None, true);
-    assert_eq!((many.trusted.len(), many.incomplete), (MAX_RESULT_VALUES, true));
+    assert_eq!((many.trusted.len(), many.incomplete), (MAX_RESULT_VALUES, false));
     assert!(many.trusted.is_sorted());
     // An untrusted value that no longer fits is not left among the trusted ones.
     let both = format!(r#"{{"bad":[{},"z9"],"good":["z9","z8"]}}"#, list("a", 5_000));

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
+use super::pointers::Step;
 use super::run::RunValues;
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
@@ -23,7 +24,7 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
-    /// The names that the tool's schema declares. Without a schema it is not known which names are the tool's own.
+    /// The names that the tool's schema declares. If it declares none, it is not known which names are the tool's own.
     pub declared: Option<&'a HashSet<Box<str>>>,
     /// What the client answers to questions of the server, if it does.
     pub answers: Option<&'a Json>,
@@ -87,20 +88,31 @@ impl Call<'_> {
     /// saw a text, and no destination. No approval covers answers to questions.
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
-        let (arguments, _) = arguments(self.roles, self.input);
+        let (arguments, more) = arguments(self.roles, self.input);
         let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
-        let values = sinks.flat_map(|argument| lookup::hashes(self.key, argument.value));
-        let names = self.names_in_sinks(&arguments).found.into_iter();
-        let names = names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name)));
-        values.chain(names).collect()
+        let mut stated: Vec<u64> =
+            sinks.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect();
+        // Of further arguments it is not known whether they are contents.
+        if !more {
+            let names = self.names_in_sinks(&arguments).found.into_iter();
+            let names = names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name)));
+            stated.extend(names);
+        }
+        stated
     }
 
-    /// The undeclared names in sinks. A name in a value that the plan states is stated with it.
+    /// The undeclared names in sinks. A name in a value that the plan states is stated with it. A name to which
+    /// a role's pointer leads is the tool's own.
     fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Undeclared {
         let Some(declared) = self.declared else { return Undeclared::default() };
+        if declared.is_empty() {
+            return Undeclared::default();
+        }
         let others = arguments.iter().filter(|it| it.role != Role::Sink || self.is_stated(it));
         let others: Vec<&Json> = others.map(|argument| argument.value).collect();
-        Undeclared::of(declared, self.input, &others)
+        let has_role = |steps: &[Step<'_>]| self.roles.is_some_and(|roles| roles.lead_to(steps));
+        let is_own = |name: &str, steps: &[Step<'_>]| declared.contains(name) || has_role(steps);
+        Undeclared::of(&is_own, self.input, &others)
     }
 
     /// Where a name came from. A name without a meaning of its own, such as an empty one, is known nowhere.
@@ -185,7 +197,7 @@ impl Call<'_> {
 
     /// Whether the run's plan states this value for this argument.
     fn is_stated(&self, argument: &Argument<'_>) -> bool {
-        let Some(run) = self.run else { return false };
+        let Some(run) = self.run.filter(|run| run.has_plan()) else { return false };
         let planned = |value: &Json| {
             let limited = || lookup::limited(self.key, self.tool, &argument.pointer);
             run.is_planned(lookup::planned(self.key, self.tool, &argument.pointer, value))

@@ -22,7 +22,7 @@ pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
 }
 
 /// Whether the name of a member can be a value, such as `eve@x.com`. A name of letters is none, since most of these are
-/// the tool's own, such as `email`. Those in arguments that are not are in [`super::undeclared`].
+/// the tool's own, such as `email`. In arguments, [`super::undeclared`] finds those that the tool did not declare.
 pub fn can_be_value(name: &str) -> bool {
     !name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }

@@ -221,11 +221,8 @@ fn unusual_address(token: &str, at: usize, domain: usize) -> Option<&str> {
     let is_around = |character: char| {
         matches!(character, '(' | '[' | '{' | '<' | '>' | ',' | ';' | ':' | '/' | '@')
     };
-    let mut name = token.get(..at)?.char_indices().rev().take(MAX_LOCAL_CHARACTERS).peekable();
-    // Directly before the `@`, these two can only belong to the name.
-    let ending = name.next_if(|(_, character)| matches!(character, '{' | '/'));
-    let more = name.take_while(|(_, character)| !is_around(*character)).last();
-    let (begin, _) = more.or(ending)?;
+    let name = token.get(..at)?.char_indices().rev().take(MAX_LOCAL_CHARACTERS);
+    let (begin, _) = name.take_while(|(_, character)| !is_around(*character)).last()?;
     let host = token.get(at + 1..at + 1 + domain)?.trim_end_matches(['.', '-', '_', '+']);
     let address = token.get(begin..at + 1 + host.len())?;
     (host.contains('.') && is_name(host)).then_some(address)
@@ -454,11 +451,8 @@ mod tests {
             ("<José@evil.bank>.", vec!["José@evil.bank"]),
             ("\"eve\"@evil.example", vec!["\"eve\"@evil.example"]),
             ("a@x.com,b%@y.com", vec!["a@x.com", "b%@y.com"]),
-            ("{@evil.example", vec!["{@evil.example"]),
-            ("eve/@evil.bank", vec!["eve/@evil.bank"]),
             ("@x.com", vec![]),
             ("(@x.com)", vec![]),
-            ("{@link", vec![]),
             ("\"$@\"", vec![]),
             ("@scope/pkg", vec![]),
         ] {

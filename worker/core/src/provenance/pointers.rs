@@ -94,6 +94,39 @@ pub fn is_pointer(text: &str) -> bool {
         && !text.contains(char::is_control)
 }
 
+/// The name of a member as a step of a JSON Pointer.
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// A step into a JSON value.
+#[derive(Debug, Clone, Copy)]
+pub enum Step<'i> {
+    Item(usize),
+    Member(&'i str),
+}
+
+impl Step<'_> {
+    /// As a step of a JSON Pointer.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Item(at) => at.to_string(),
+            Self::Member(name) => escaped(name),
+        }
+    }
+
+    /// Whether a registered pointer has this step. There, `*` stands for every item.
+    #[must_use]
+    pub fn is(&self, registered: &str) -> bool {
+        match self {
+            Self::Item(at) => registered == "*" || registered.parse() == Ok(*at),
+            Self::Member(name) if name.contains(['~', '/']) => registered == escaped(name),
+            Self::Member(name) => registered == *name,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pointers;
+use super::pointers::{self, Step};
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -49,3 +49,14 @@ pub struct ArgumentRoles(
     )]
     pub Vec<(String, Role)>,
 );
+
+impl ArgumentRoles {
+    /// Whether a pointer leads through the member to which these steps lead.
+    #[must_use]
+    pub fn lead_to(&self, steps: &[Step<'_>]) -> bool {
+        self.0.iter().any(|(pointer, _)| {
+            let mut pointer = pointer.split('/').skip(1);
+            steps.iter().all(|step| pointer.next().is_some_and(|it| step.is(it)))
+        })
+    }
+}

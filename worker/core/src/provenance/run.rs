@@ -118,7 +118,7 @@ impl RunValues {
     /// Whether the run has a plan that states values or where they come from.
     #[must_use]
     pub fn has_plan(&self) -> bool {
-        !self.planned.is_empty()
+        !self.planned.is_empty() || !self.at_most.is_empty()
     }
 
     /// Whether another row and the choices of one call still fit in, so that the agent makes each choice once.

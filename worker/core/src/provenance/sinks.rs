@@ -1,5 +1,6 @@
 //! The sinks and contents among the arguments of one call.
 
+use super::pointers::escaped;
 use super::{ArgumentRoles, Role};
 use crate::json::Json;
 
@@ -139,11 +140,6 @@ fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rul
     let (first, rest) = rest.split_at(end);
     let by_star = is_item && first == "*";
     (by_star || first == escaped(step)).then_some(((rest, role), by_star))
-}
-
-/// A step of a JSON Pointer.
-pub(super) fn escaped(step: &str) -> String {
-    step.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

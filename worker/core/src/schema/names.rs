@@ -36,6 +36,11 @@ fn declare(schema: &Json, names: &mut HashSet<Box<str>>) {
                             declare(property, names);
                         }
                     }
+                    (
+                        "$defs" | "definitions" | "patternProperties" | "dependentSchemas"
+                        | "dependencies",
+                        Json::Object(schemas),
+                    ) => schemas.iter().for_each(|(_, schema)| declare(schema, names)),
                     _ => declare(given, names),
                 }
             }

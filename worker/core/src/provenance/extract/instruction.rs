@@ -32,31 +32,21 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut form = Form::new();
     let numbers = numbers(instruction, &mut form);
     let counting = counting(instruction);
-    let counts = |(start, end): Place| {
-        let after = counting.partition_point(|(from, _)| *from <= start);
-        after.checked_sub(1).and_then(|at| counting.get(at)).is_some_and(|(_, to)| end <= *to)
-    };
     scan(instruction, &mut |kind, span| {
         let place = place(instruction, span);
-        if !is_part(&numbers, place) && !counts(place) {
+        if !is_part(&numbers, place) && !is_within(&counting, place) {
             value(key, &mut form, kind, span, &mut take);
         }
     });
-    // A line break inside of a prompt is only where it was wrapped. Each place stays the same.
-    let mut flat = String::with_capacity(instruction.len());
-    for character in instruction.chars() {
-        match character.is_whitespace() {
-            true => flat.extend(std::iter::repeat_n(' ', character.len_utf8())),
-            false => flat.push(character),
-        }
-    }
+    // A line break inside of a prompt is only where it was wrapped.
+    let flat = instruction.replace(|character: char| character.is_whitespace(), " ");
     let numbers = self::numbers(&flat, &mut form);
     let words: Vec<&str> = flat.split(' ').filter(|word| !word.is_empty()).collect();
     for count in 1..=MAX_GROUP_WORDS {
-        for group in words.windows(count) {
+        for (at, group) in words.windows(count).enumerate() {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let (start, end) = (place(&flat, first).0, place(&flat, last).1);
-            let is_value = !is_part(&numbers, (start, end)) && !counts((start, end));
+            let is_value = !is_part(&numbers, (start, end)) && !only_counts(&counting, at, group);
             let Some(span) = flat.get(start..end).filter(|_| is_value) else { continue };
             let letters = span.chars().filter(|letter| letter.is_alphabetic()).count();
             if count == 1
@@ -109,47 +99,88 @@ fn is_part(numbers: &[Place], (start, end): Place) -> bool {
         .any(|(from, to)| start < *to && (start > *from || end < *to))
 }
 
+/// A word by its number among the words, and its place.
+type Word = (usize, Place);
+
+/// Whether a span is in one of these words.
+fn is_within(counting: &[Word], (start, end): Place) -> bool {
+    let after = counting.partition_point(|(_, (from, _))| *from <= start);
+    let before = after.checked_sub(1).and_then(|at| counting.get(at));
+    before.is_some_and(|(_, (_, to))| end <= *to)
+}
+
+/// Whether a group of words is one of these words, with nothing but punctuation beside it.
+fn only_counts(counting: &[Word], first: usize, group: &[&str]) -> bool {
+    let mut words =
+        group.iter().enumerate().filter(|(_, word)| word.contains(char::is_alphanumeric));
+    let (Some((at, _)), None) = (words.next(), words.next()) else { return false };
+    counting.binary_search_by_key(&(first + at), |(word, _)| *word).is_ok()
+}
+
 /// What a number counts if one of these words follows it.
-const UNITS: [&str; 24] = [
-    "am", "days", "day", "hour", "hours", "hr", "hrs", "min", "mins", "minute", "minutes", "month",
-    "months", "night", "nights", "o'clock", "percent", "pm", "second", "seconds", "week", "weeks",
-    "year", "years",
+const UNITS: [&str; 19] = [
+    "day", "days", "hour", "hours", "hr", "hrs", "min", "mins", "minute", "minutes", "month",
+    "months", "night", "nights", "seconds", "week", "weeks", "year", "years",
 ];
+
+/// Hours of the clock, and what follows them.
+const HOURS: std::ops::RangeInclusive<u32> = 1..=12;
+const OF_THE_CLOCK: [&str; 3] = ["am", "pm", "o'clock"];
+
+const DAYS: std::ops::RangeInclusive<u32> = 1..=31;
+
+/// What stands before a number that names something.
+const NUMBER_SIGNS: [&str; 4] = ["no", "nr", "number", "num"];
 
 /// Where numbers are that name nothing, in order: the number of a list's item, a duration, a time, or the day of a month.
 /// A short id could be equal to one by accident.
-fn counting(text: &str) -> Vec<Place> {
+fn counting(text: &str) -> Vec<Word> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let bare = |at: Option<usize>| {
-        let word = words.get(at?)?;
-        Some(word.trim_matches(|character: char| !character.is_alphanumeric()))
-    };
-    let (mut places, mut items) = (Vec::new(), 0_u32);
+    let mut counting: Vec<Word> = Vec::new();
+    // The items of the list that the text is in, from 1 on. One item alone is no list.
+    let (mut items, mut first_item) = (0, None);
     for (at, word) in words.iter().enumerate() {
-        let Some(number) = bare(Some(at)).filter(|it| is_number(it)) else { continue };
-        let place = place(text, word);
-        // The items of a list are numbered from 1 on, so `No. 13.` is none.
-        let before = text.get(..place.0).unwrap_or_default().trim_end_matches([' ', '\t']);
-        let is_next = matches!(word.strip_prefix(number), Some("." | ")"))
-            && number.parse().is_ok_and(|number: u32| number == 1 || number == items + 1)
-            && (before.is_empty() || before.ends_with(['\n', '.', ':', ';', '?', '!']));
-        if is_next {
-            items = number.parse().unwrap_or(items);
+        let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
+        let Ok(number) = bare.parse::<u32>() else { continue };
+        let (opening, after) = word.split_once(bare).unwrap_or_default();
+        // A currency or a `#` makes it the number of something.
+        if !opening.chars().all(|character| "([{\"'«“‘".contains(character)) {
+            continue;
         }
-        let (previous, next) = (bare(at.checked_sub(1)), bare(at.checked_add(1)));
-        let is_counted =
-            next.is_some_and(|next| UNITS.iter().any(|it| it.eq_ignore_ascii_case(next)));
-        let is_day = number.len() <= 2 && [previous, next].into_iter().flatten().any(is_month);
-        if is_next || is_counted || is_day {
-            places.push(place);
+        let found = (at, place(text, word));
+        let previous = at.checked_sub(1).and_then(|at| words.get(at)).copied().unwrap_or_default();
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        if matches!(after, "." | ")") && begins_item(text, found.1, previous) {
+            match number {
+                1 => (items, first_item) = (1, Some(found)),
+                _ if number == items + 1 => {
+                    items = number;
+                    counting.extend(first_item.take());
+                    counting.push(found);
+                }
+                _ => {}
+            }
+        }
+        // Nothing stands between the number and its unit or month.
+        let next = next.trim_end_matches(|character: char| !character.is_alphanumeric());
+        let next = if after.is_empty() { next } else { "" };
+        let followed = |by: &[&str]| by.iter().any(|unit| unit.eq_ignore_ascii_case(next));
+        let is_day = DAYS.contains(&number) && (is_month(previous) || is_month(next));
+        let is_hour = HOURS.contains(&number) && followed(&OF_THE_CLOCK);
+        if is_day || is_hour || followed(&UNITS) {
+            counting.push(found);
         }
     }
-    places
+    counting.sort_unstable();
+    counting
 }
 
-fn is_number(word: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
-    word.starts_with(|first: char| first.is_ascii_digit()) && word.bytes().all(is_part)
+/// Whether an item of a list can begin at a place: at the beginning of a line, or after a sentence. `No. 13.` is none.
+fn begins_item(text: &str, (start, _): Place, previous: &str) -> bool {
+    let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
+    let sign = previous.trim_matches(|character: char| !character.is_alphanumeric());
+    (before.is_empty() || before.ends_with(['\n', '.', ':', ';', '?', '!']))
+        && !NUMBER_SIGNS.iter().any(|it| it.eq_ignore_ascii_case(sign))
 }
 
 /// Whether a word is the name of a month. It begins with a capital, unlike the verb `may`.

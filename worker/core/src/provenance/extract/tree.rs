@@ -99,15 +99,13 @@ fn read(
     }
     let mut observed = Observed {
         key: key.fingerprint(),
-        incomplete: trusted.incomplete || untrusted.incomplete || read.len() < result.len(),
+        // A missing trusted value only counts as seen nowhere.
+        incomplete: untrusted.incomplete || read.len() < result.len(),
         trusted: sorted(trusted.hashes),
         untrusted: sorted(untrusted.hashes),
     };
     let room = MAX_RESULT_VALUES.saturating_sub(observed.untrusted.len());
-    if observed.trusted.len() > room {
-        observed.trusted.truncate(room);
-        observed.incomplete = true;
-    }
+    observed.trusted.truncate(room);
     observed
 }
 

@@ -4,7 +4,7 @@ use super::super::bounds::MAX_NESTING;
 use super::item::{Malformed, major};
 use crate::json::{Json, sort_fields};
 
-/// The most members of a map whose names are known.
+/// Members of a map with known names, at most.
 const MAX_MEMBERS: usize = 9;
 
 const TWICE: Malformed = Malformed("a key occurs twice");
@@ -260,8 +260,8 @@ impl<'a> Reader<'a> {
         if count > most { Err(Malformed("a map has too many entries")) } else { Ok(count) }
     }
 
-    /// Reads a map that has some of a few known members: `read` gets each name and reads its value. It refuses the
-    /// names that it does not know.
+    /// Reads a map that has some of a few known members: `read` gets each name and reads its value. It must
+    /// refuse the names that it does not know.
     ///
     /// Not generic, so that it is compiled only once.
     ///
