@@ -77,8 +77,8 @@ pub struct TokenOut {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Allowed tools, at most one of")]
 pub struct AllowedTools {
-    /// Allow only tools whose `server/tool` matches: `*` matches any characters, `?` one. Repeat it
-    /// for more. The list replaces the one before
+    /// Allow only tools whose `server/tool` matches: `*` matches any characters, at most twice. Repeat
+    /// it for more. The list replaces the one before
     #[arg(long = "allowed-tool", value_name = "GLOB", conflicts_with_all = ["no_tools", "any_tool"])]
     allowed_tools: Vec<String>,
     /// Allow no tool: the empty list
@@ -94,7 +94,7 @@ pub struct AllowedTools {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Allowed servers, at most one of")]
 pub struct AllowedServers {
-    /// Allow only tools of servers whose names match; `*` and `?` as for tools. Repeat it for more
+    /// Allow only tools of servers whose names match; `*` as for tools. Repeat it for more
     #[arg(long = "allowed-server", value_name = "GLOB", conflicts_with_all = ["no_servers", "any_server"])]
     allowed_servers: Vec<String>,
     /// Allow no server: the empty list

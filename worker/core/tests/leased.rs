@@ -444,6 +444,42 @@ fn a_quota_of_three_is_three_in_two_lanes() {
     assert_eq!(denial["violated_limits"][0]["remaining"], "0");
 }
 
+/// The agent is in so many groups that each limit of every group counts its call.
+#[test]
+fn more_shared_limits_than_a_call_can_count_for_deny_it() {
+    for own in [false, true] {
+        for (groups, expected) in [(32, "policy_allow"), (33, "limit_unavailable")] {
+            let limits = [shared("group", "*", quota(3)), shared("group", "*", quota(4))];
+            let [mut gate, _] = gates(&limits);
+            let agent = gate.records.agent.as_mut().unwrap();
+            agent.groups = (0..groups).map(|at| format!("g{at}")).collect();
+            if own {
+                agent.limits = support::daily(10);
+            }
+            assert_eq!(answer(&gate, &asked()).1["reason_code"], expected, "{groups} {own}");
+        }
+    }
+}
+
+/// Attack: an agent asks again and again for more than there is, so that its lane gathers what others need.
+#[test]
+fn a_lane_whose_calls_do_not_fit_gathers_nothing() {
+    let rule = json!({"kind": "amount", "max": "1000", "window": "day", "pointer": "/n"});
+    let gates = gates(&[shared("tenant", "*", rule)]);
+    let pay = |n: u64| command(&with(read_call(), json!({"tool_call": {"parameters": {"n": n}}})));
+    let code = |lane: usize, n| answer(&gates[lane], &pay(n)).1["reason_code"].clone();
+    for n in [5_000, 1_001] {
+        assert_eq!(code(0, n), "amount_exhausted");
+        assert_eq!(gates[0].asks.get(), 0, "no counter could grant it");
+    }
+    assert_eq!(code(0, 900), "policy_allow");
+    for _ in 0..5 {
+        assert_eq!(code(0, 900), "amount_exhausted");
+    }
+    // The first grant brought half of what was left.
+    assert_eq!(code(1, 50), "policy_allow");
+}
+
 #[test]
 fn a_lease_that_is_present_is_used_without_asking_and_survives_a_start() {
     let gates = gates(&[shared("tenant", "*", quota(400))]);

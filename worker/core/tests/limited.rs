@@ -237,7 +237,7 @@ fn an_ending_that_the_caller_can_choose_gives_nothing_back() {
     ] {
         assert_eq!(Effect::of_http(ending, status), http, "{ending:?} {status}");
         assert_eq!(Effect::of_mcp(ending, status, None), mcp, "{ending:?} {status}");
-        assert_eq!(Effect::of_mcp(ending, status, Some(true)), Failed, "{ending:?} {status}");
+        assert_eq!(Effect::of_mcp(ending, status, Some(Failed)), Failed, "{ending:?} {status}");
     }
 }
 

@@ -548,15 +548,19 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
 /// A holder who is known, but may not make this call: a decision like that of every other caller.
 #[test]
 fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
-    for canary in [false, true] {
+    // It learns nothing about the tool: whether it is there, is a canary, or takes these arguments.
+    let mut strict = tool(true, false);
+    strict.as_mut().unwrap().input_schema = Some(r#"{"required":["x"]}"#.into());
+    for tool in [tool(true, false), tool(true, true), strict, None] {
+        let canary = tool.as_ref().map(|tool| tool.canary);
         let mut gate = open(true, Some(SourceTrust::TrustedInternalUnsigned));
-        gate.records.tool = tool(true, canary);
+        gate.records.tool = tool;
         let mut call = located(&read_call(), 3, now_s());
         if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut call.warrant {
             let reason = "It does not list the argument `x`.";
             claim.refusal = Some(Refusal::new(ReasonCode::WarrantArgumentRefused, reason));
         }
-        assert_eq!(code(&gate, &call), "warrant_argument_refused", "no quarantine: {canary}");
+        assert_eq!(code(&gate, &call), "warrant_argument_refused", "no quarantine: {canary:?}");
         gate.flush_all();
         let receipt: String =
             gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();

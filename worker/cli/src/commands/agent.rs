@@ -125,7 +125,7 @@ pub struct Changed {
 pub struct Granted {
     #[arg(value_parser = segment)]
     agent: String,
-    /// A glob that is compared with `server/tool`: `*` matches any characters, `?` one
+    /// A glob that is compared with `server/tool`: `*` matches any characters, at most twice
     glob: String,
 }
 

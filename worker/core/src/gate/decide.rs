@@ -202,8 +202,9 @@ fn judge_call(
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
     let refused = approval::present(draft).err();
-    let resolved =
-        resolve::tool(engine, draft.command, draft.facts.records, identity).and_then(|tool| {
+    let resolved = warrant::narrow(draft)
+        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
+        .and_then(|tool| {
             // A request of a server is not the agent's call.
             let warranted = match draft.command.purpose {
                 Purpose::Ask => Ok(()),

@@ -50,7 +50,8 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     draft.ledgers = ledgers(facts, draft.command);
     let reads = facts.records.tool.as_ref().is_some_and(|tool| !tool.writes());
     draft.covered = Covered { reads, writes: tool.writes };
-    if draft.ledgers.len() > shared_limits::MAX_SHARED_OF_CALL + 2 {
+    let shared = draft.ledgers.iter().filter(|ledger| ledger.leased.is_some()).count();
+    if shared > shared_limits::MAX_SHARED_OF_CALL {
         let mut ruling = Ruling::deny(ReasonCode::LimitUnavailable);
         ruling.reason = format!(
             "The call counts for more than {} shared limits, since its agent is in so many groups.",

@@ -91,12 +91,11 @@ impl Effect {
         }
     }
 
-    /// By the answer to an MCP call, if it had one.
+    /// By the effect of the answer to an MCP call, if it had one.
     #[must_use]
-    pub const fn of_mcp(ending: Ending, status: u16, failed: Option<bool>) -> Self {
-        match (failed, Self::of_http(ending, status)) {
-            (Some(true), _) => Self::Failed,
-            (Some(false), _) => Self::Succeeded,
+    pub const fn of_mcp(ending: Ending, status: u16, answer: Option<Self>) -> Self {
+        match (answer, Self::of_http(ending, status)) {
+            (Some(effect), _) => effect,
             (None, Self::Failed) => Self::Failed,
             // The response is complete, but has no result of this call.
             (None, Self::Succeeded) if matches!(ending, Ending::Complete) => Self::Unclear,

@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use crate::call::command::{GateCommand, Purpose};
-use crate::decision::{Decision, ReasonCode};
+use crate::decision::ReasonCode;
 use crate::id;
 use crate::json::Names;
 use crate::policy::{PolicyEngine, Value};
@@ -280,6 +280,18 @@ pub fn credential(
     })
 }
 
+/// Whether the warrant of a caller without a credential carries the call. It is checked before the tool: what a holder may
+/// not call, it learns nothing about.
+pub fn narrow(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
+    let claim = draft.facts.warrant.and_then(Carried::claim).filter(|_| draft.command.located);
+    match claim.and_then(|claim| claim.refusal.as_ref()) {
+        None => Ok(()),
+        Some(Refusal { code, reason }) => {
+            Err(Box::new(Ruling { reason: reason.clone(), ..Ruling::deny(*code) }))
+        }
+    }
+}
+
 /// Checks the warrant of a call of this tool.
 pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
     let facts = draft.facts;
@@ -340,13 +352,12 @@ fn is_good_once(draft: &Draft<'_>, tool: &Tool) -> bool {
     tool.writes || tenant.and_then(|tenant| tenant.settings.warrant_reads_once) == Some(true)
 }
 
-/// The proof that the decision uses up. A denied call uses none, unless its caller has no credential. A call that waits
-/// for approval uses none, so that it can be made again.
+/// The proof that the decision uses up. If the caller has no credential, each decision uses one, so that somebody who read
+/// the call cannot make it again. Otherwise only a call that passes uses one.
 #[must_use]
 pub fn used_proof(draft: &Draft<'_>, ruling: &Ruling) -> Option<String> {
     let claim = draft.facts.warrant.and_then(Carried::claim)?;
     let uses = match ruling.decision {
-        Decision::RequireApproval => false,
         _ if draft.command.located => true,
         decision => decision.passes() && is_good_once(draft, ruling.tool.as_ref()?),
     };

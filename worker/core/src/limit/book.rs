@@ -252,6 +252,13 @@ impl Book {
         }
         match leased.answer {
             _ if amount == Amount::ZERO => Ok(Taken::Nothing),
+            // No counter could grant it.
+            None if amount > max && limit.kind != Kind::Rate => Err(Box::new(Violation {
+                requested: Some(amount),
+                retry_after_s: None,
+                shared: true,
+                ..*Violation::exceeded(limit)
+            })),
             None | Some(Answer::Granted { .. }) => Ok(Taken::NotHeld(need)),
             Some(Answer::Unavailable) => Err(Violation::unavailable(limit)),
             Some(Answer::Refused { left, retry_after_s }) => Err(Box::new(Violation {

@@ -128,11 +128,14 @@ impl Pool {
                 fits = fits.plus(*need);
             }
         }
+        let all = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
         let in_advance = match window {
-            // So that all lanes together hold at most half of what is left.
-            Some(_) if !outdated => {
+            // So that all lanes together hold at most half of what is left. A lane whose calls do not fit gets nothing,
+            // or it could gather what the calls of others need.
+            Some(_) if !outdated && fits == all => {
                 let rest = rest.minus(fits.max(free));
-                Amount::whole(rest.floor() / (2 * u64::from(ask.lanes.max(1))))
+                let share = Amount::whole(rest.floor() / (2 * u64::from(ask.lanes.max(1))));
+                share.minus(free.minus(fits))
             }
             _ => Amount::ZERO,
         };
@@ -140,7 +143,6 @@ impl Pool {
         let target = known.plus(fits.minus(free)).plus(in_advance);
         share.granted = share.granted.max(target);
         let Share { granted, returned } = *share;
-        let all = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
         let answer = Granted {
             number: self.number,
             ends_at_ms: window.map_or(u64::MAX, |(ends_at_ms, _)| ends_at_ms),

@@ -2,9 +2,10 @@
 
 use super::denial;
 use super::envelope::{self, INPUT_REQUEST, MESSAGE, is_own};
-use super::error::RpcError;
+use super::error::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError};
 use super::seal::{Handle, Seal};
 use super::{Era, META_PREFIX, TASKS_EXTENSION};
+use crate::gate::Effect;
 use crate::gate::proxy::ProxyDecision;
 use crate::json::raw::{self, RawObject};
 use crate::json::{self, Json};
@@ -80,6 +81,30 @@ pub fn read(text: &str) -> Option<Incoming> {
 #[must_use]
 pub fn result(message: &RawObject) -> Option<RawObject> {
     unambiguous("result", message)
+}
+
+/// The effect of a call, by its response.
+///
+/// An error says that the call did nothing only if the server did not understand it. Other errors can follow an effect,
+/// and a client can cause one: some servers answer so to a call that the client cancels.
+#[must_use]
+pub fn effect(message: &RawObject) -> Effect {
+    const NOT_UNDERSTOOD: [i32; 4] =
+        [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS];
+    if message.get("error").is_some() {
+        let code = message.object("error").and_then(|error| error.get("code")?.parse().ok());
+        return match code.is_some_and(|code| NOT_UNDERSTOOD.contains(&code)) {
+            true => Effect::Failed,
+            false => Effect::Unclear,
+        };
+    }
+    let result = message.object("result").unwrap_or_default();
+    // The client repeats a call that the server asks something about, and the repetition counts.
+    let asks = result.text("resultType").as_deref() == Some("input_required");
+    match asks || result.get("isError") == Some("true") {
+        true => Effect::Failed,
+        false => Effect::Succeeded,
+    }
 }
 
 /// The error of a response, likewise.
@@ -313,6 +338,23 @@ mod tests {
             | Incoming::Request { message, .. }
             | Incoming::Notification { message, .. }) = read(text).unwrap();
             assert_eq!(message.write(), expected);
+        }
+    }
+
+    #[test]
+    fn only_an_answer_that_the_call_did_not_run_gives_back_what_it_held() {
+        for (text, expected) in [
+            (r#"{"result":{"content":[]}}"#, Effect::Succeeded),
+            (r#"{"result":{"isError":false,"resultType":"complete"}}"#, Effect::Succeeded),
+            (r#"{"result":{"isError":true}}"#, Effect::Failed),
+            (r#"{"result":{"resultType":"input_required"}}"#, Effect::Failed),
+            (r#"{"error":{"code":-32602,"message":"m"}}"#, Effect::Failed),
+            (r#"{"error":{"code":-32603,"message":"m"}}"#, Effect::Unclear),
+            (r#"{"error":{"code":0,"message":"Request cancelled"}}"#, Effect::Unclear),
+            (r#"{"error":{"code":"-32602"}}"#, Effect::Unclear),
+            (r#"{"error":{}}"#, Effect::Unclear),
+        ] {
+            assert_eq!(effect(&RawObject::parse(text).unwrap()), expected, "{text}");
         }
     }
 

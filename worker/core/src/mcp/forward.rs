@@ -13,7 +13,7 @@ use crate::json::raw::RawObject;
 use crate::shield::Redaction;
 
 /// The parameter of a stateless request with the server's state, sealed.
-const REQUEST_STATE: &str = "requestState";
+pub const REQUEST_STATE: &str = "requestState";
 
 /// Checks a sealed `requestState`, so that one of another agent or server is refused before the call is decided.
 ///

@@ -28,8 +28,8 @@ pub struct Passed {
     found: RefCell<Option<FoundInResult>>,
     /// Whether that taints.
     taints: Cell<bool>,
-    /// Whether the answer to an MCP call is an error; `None` before there is one.
-    pub failed: Cell<Option<bool>>,
+    /// The effect of an MCP call by its answer; `None` before there is one.
+    pub effect: Cell<Option<Effect>>,
 }
 
 impl Passed {
@@ -41,7 +41,7 @@ impl Passed {
             observed: RefCell::default(),
             found: RefCell::default(),
             taints: Cell::default(),
-            failed: Cell::default(),
+            effect: Cell::default(),
         }
     }
 
@@ -104,7 +104,7 @@ pub async fn observe_list(
 /// Sends the outcome of a call to the lane. If the values of the answer are observed, this returns a promise, and the
 /// answer must wait for it. Otherwise nobody waits.
 pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
-    let Passed { command, decision, rules, observed, found, taints, failed } = passed;
+    let Passed { command, decision, rules, observed, found, taints, effect } = passed;
     let AnswerRules { untrusted, observe, inspect } = rules;
     let found_taints = inspect.as_ref().filter(|_| taints.get()).map(|inspect| &inspect.taints);
     let receipt = decision.receipt.as_ref()?;
@@ -113,7 +113,7 @@ pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Record
         .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
     let effect = match command.purpose {
         Purpose::Route(_) => Effect::of_http(ended.ending, ended.status),
-        _ => Effect::of_mcp(ended.ending, ended.status, failed.get()),
+        _ => Effect::of_mcp(ended.ending, ended.status, effect.get()),
     };
     let outcome = OutcomeCommand {
         tenant: command.tenant.clone(),

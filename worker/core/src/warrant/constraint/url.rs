@@ -130,6 +130,7 @@ impl UrlPattern {
         }
         let path = match &self.path {
             None => Some(Fit::Yes),
+            Some(_) if has_needless_escape(url.path()) => None,
             Some(path) => path.matches(url.path(), work)?.map(Fit::from),
         };
         let is_other_port = self.port.is_some_and(|port| url.port_or_known_default() != Some(port));
@@ -170,6 +171,16 @@ impl UrlPattern {
             None => false,
         }
     }
+}
+
+/// Whether a path has an escape of a character that needs none, or of one that separates components or begins an escape.
+/// Some servers decode it before they look at the path, and others do not.
+fn has_needless_escape(path: &str) -> bool {
+    let decoded = |escape: &str| u8::from_str_radix(escape.get(..2)?, 16).ok();
+    path.split('%').skip(1).filter_map(decoded).any(|byte| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b'\\' | b'%')
+    })
 }
 
 /// URLs of hosts on the public internet, which may be restricted further.

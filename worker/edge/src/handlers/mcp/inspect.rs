@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use gateward_core::gate::inspection::UNREDACTABLE;
 use gateward_core::json::Json;
 use gateward_core::json::raw::RawObject;
-use gateward_core::mcp::denial;
 use gateward_core::mcp::error::{DENIED, RpcError};
 use gateward_core::mcp::review;
 use gateward_core::mcp::unreviewed::Unreviewed;
+use gateward_core::mcp::{answer, denial};
 use gateward_core::provenance::extract;
 use gateward_core::provenance::part::{Kind, Part};
 use serde_json::value::RawValue;
@@ -30,9 +30,7 @@ impl ResponseFilter {
         let name = if message.get("error").is_some() { "error" } else { "result" };
         let passed = pending.decided.as_deref();
         if let Some(passed) = passed {
-            let result = message.object("result");
-            let is_error = result.and_then(|result| result.get("isError").map(|it| it == "true"));
-            passed.failed.set(Some(name == "error" || is_error == Some(true)));
+            passed.effect.set(Some(answer::effect(&message)));
         }
         let rules = passed.map_or(self.inspect.as_ref(), |passed| passed.rules.inspect.as_ref());
         let observe = passed.and_then(|passed| passed.rules.observe.as_ref());

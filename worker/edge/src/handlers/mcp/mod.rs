@@ -434,9 +434,10 @@ async fn decide(
     command.parameters = message.parameters.clone();
     command.beside = message.beside(true);
     let answers = message.params.get(INPUT_RESPONSES).is_some();
-    if answers && (command.call.approval_id.is_some() || command.warrant.is_some()) {
-        // The approvers have not seen these responses, and no proof covers them.
-        let detail = "an approval or a warrant cannot be used together with `inputResponses`";
+    let goes_on = answers || message.params.get(forward::REQUEST_STATE).is_some();
+    if (answers && command.call.approval_id.is_some()) || (goes_on && command.warrant.is_some()) {
+        // The approvers have not seen these responses, and no proof covers them, or the state.
+        let detail = "an approval or a warrant cannot be used together with `inputResponses`, and a warrant not with `requestState`";
         return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);

@@ -354,7 +354,9 @@ impl ResponseFilter {
                     return None;
                 }
                 let passes = match method::from_server(&method) {
-                    ServerRule::Pass => self.may_pass(&params, &mut message).await,
+                    ServerRule::Pass => {
+                        !review::id_is_unreviewed(&id) && self.may_pass(&params, &mut message).await
+                    }
                     ServerRule::Decide => {
                         self.may_ask(&method, params).await
                             && self.may_pass_member("params", &mut message).await
