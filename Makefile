@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup lint wasm cli nginx prometheus
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -52,7 +52,9 @@ demo-limits: setup ## let an agent spend a daily amount, and kill the runtime me
 demo-warrant: setup ## let an orchestrator hand sub-agents small refunds, and an injected text ask for more
 	@npm run --silent demo-warrant
 
-check: wasm lint ## formatting, lints, types, and a dry run of the deploy
+check: wasm ## formatting, lints, types, and a dry run of the deploy
+	cargo fmt --all --check
+	cargo clippy $(native) --all-targets -- -D warnings
 	cargo clippy --profile $(GATEWARD_PROFILE) $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
@@ -79,11 +81,6 @@ clean: ## remove build results and the local database; keep the installed tools
 
 setup:
 	@scripts/setup.sh
-
-# Can run while wasm-opt does, which uses one processor.
-lint: setup
-	cargo fmt --all --check
-	cargo clippy $(native) --all-targets -- -D warnings
 
 wasm: setup
 	@GATEWARD_PROFILE=$(GATEWARD_PROFILE) npm run --silent build
