@@ -315,7 +315,8 @@ describe("the mirror client", () => {
   let files = new Map<string, Buffer>();
   let type = (path: string): string => (path === "checkpoint" ? "text/plain; charset=utf-8" : "application/octet-stream");
   let requests: string[] = [];
-  // While proofs are computed, this process answers nothing, also not the end of an idle connection.
+  // Computing proofs blocks this process for seconds. By default, the server would then close an idle connection that the
+  // client is about to use.
   const server = createServer({ keepAliveTimeout: 0 }, ({ url = "", headers }, response) => {
     const path = url.replace("/v1/log/acme.head/", "");
     requests.push(path);
