@@ -217,7 +217,7 @@ test("a lane that did not take a change is told again", async () => {
   await gateward.deafen([lane]);
   const frozen = await tenant.api.post<Partial<PendingLanes>>("/v1/agents/coder/freeze");
   expect(frozen).toMatchObject({ status: 202, body: { pending_lanes: [0] } });
-  // Only this lane lost D1, and it goes on with the records that it holds.
+  // D1 has the change, but the lane can no longer read it. So the lane decides on the records that it holds.
   await gateward.databaseIs("failing");
   await pastTtl();
   expect(await ask(held, read())).toBe(DEGRADED);

@@ -136,7 +136,7 @@ describe("retention", () => {
     await retain(tenant, 1);
     await eventually("the log says so", async () => failedToPrune(tenant) !== undefined);
     expect(failedToPrune(tenant)).toContain(detail);
-    // Of a lost end, the lane writes again what it has.
+    // In the last case, D1 lacks receipt 6 at first, and the lane writes it again.
     expect(await seqs(tenant)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(await verify(tenant, 1)).toMatchObject({ verified: false, broken_at, pruned_through: null });
   });

@@ -140,7 +140,7 @@ describe("while every lane hears of changes", () => {
   beforeAll(async () => {
     gateward = await Gateward.start({
       entry: HINDERED,
-      // The time to live does not do so either.
+      // No record exceeds its time to live either. So a running lane hears of a change only by a push.
       vars: { ...VARS, REGISTRY_TTL_MS: NEVER_MS },
     });
     demo = await gateward.tenant({ lanes: LANES }, "demo");

@@ -1,6 +1,6 @@
-// Registry rows as SQL: for tests, which bind them to D1, and for the demo, whose wrangler
-// command line takes text. Every change raises the tenant's epoch in the same batch. Otherwise
-// lanes would go on deciding with the records that they hold.
+// Registry rows as SQL. Tests bind the values to D1's statements, and benches send the statements as text.
+// Every change raises the tenant's epoch in the same batch. Otherwise lanes would go on deciding with the
+// records that they hold.
 import type { Risk, SourceTrust, ToolStatus, Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Credential } from "./tokens.ts";
 

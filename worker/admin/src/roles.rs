@@ -114,7 +114,7 @@ const HIGH_RISK: &[&str] = &[
 /// themselves.
 const HIGH_RISK_IF_ADDED: &[&str] = &["member"];
 
-/// The first word of the name of a tool that reads. It has no high risk because of the words after it.
+/// The first word of the name of a tool that reads. The words after it do not make such a tool high risk.
 #[rustfmt::skip]
 const READS: &[&str] = &[
     "check", "count", "describe", "fetch", "find", "get", "list", "lookup", "query", "read",

@@ -2,7 +2,7 @@
 
 use crate::io;
 
-/// As [`gateward_core::limit::OffsetS`] says.
+/// Seconds that local time in `zone` is ahead of UTC: see [`gateward_core::limit::OffsetS`].
 pub fn offset_s(zone: &str, at_ms: u64) -> Option<i32> {
     if zone == "UTC" {
         return Some(0);

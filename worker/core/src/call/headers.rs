@@ -177,7 +177,7 @@ fn is_wanted(name: &str, registered: &[String]) -> bool {
         && is_forwardable(name)
 }
 
-/// The member of [`beside`].
+/// The name of the only member of the object that [`beside`] returns.
 const HEADERS: &str = "headers";
 
 /// The caller's headers that some upstream may get, for the shield.
@@ -188,7 +188,8 @@ pub fn beside(headers: Vec<(String, String)>) -> Json {
     Json::Object(vec![(HEADERS.to_owned(), Json::Object(headers.collect()))])
 }
 
-/// Keeps in [`beside`] what goes to the upstream for which these headers are registered.
+/// Removes from the result of [`beside`] all headers that this upstream does not get. `registered` are the
+/// headers that are registered for the upstream.
 pub fn keep_wanted(beside: &mut Json, registered: &[String]) {
     if let Json::Object(members) = beside
         && let Some((_, Json::Object(headers))) = members.first_mut()

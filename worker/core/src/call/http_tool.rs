@@ -164,7 +164,8 @@ pub fn redact(
 fn mark(request: &mut HttpRequest, redaction: Redaction<'_>) -> bool {
     let form = |text: &str| decode(&text.replace('+', " "));
     let plain = |text: &str| form(text).is_some_and(|text| redaction.text(&text).is_none());
-    // A plus in a path is a plus, and a token may have slashes.
+    // In a path, a plus sign is not a space. A token can contain slashes, so the whole path is searched too,
+    // and not only each segment.
     let whole = decode(&request.path);
     let parts = request.path.split('/').map(decode).chain([whole]);
     if !parts.into_iter().all(|part| part.is_some_and(|part| redaction.text(&part).is_none())) {

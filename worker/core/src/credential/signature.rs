@@ -81,7 +81,7 @@ pub fn verify(
     needs_nonce: bool,
     now_ms: u64,
 ) -> Result<Verified, Problem> {
-    // Not collected: that compiles a sort for this type of map alone.
+    // `extend` and not `collect`: `collect` would add a sort to the Wasm for this type of map alone.
     let mut headers: BTreeMap<&str, &str> = BTreeMap::new();
     headers.extend(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let inputs = dictionary(&headers, "signature-input")?;

@@ -1,10 +1,9 @@
 //! How many records a tenant may write in a UTC day, so that it cannot fill the database that it
 //! shares with others.
 //!
-//! A tenant's budget is split evenly over its lanes, and each lane counts what it wrote itself: the
-//! rows of its journal and the bytes that they take in D1. Only calls are denied when the budget is
-//! used up. Outcomes of calls that were forwarded, decisions on approvals, and restores are still
-//! written.
+//! A tenant's budget is split evenly over its lanes. Each lane counts what it wrote itself: the rows of its
+//! journal, and the bytes of these rows and of the rows of runs. Only calls are denied when the budget is
+//! used up. Outcomes of calls that were forwarded, decisions on approvals, and restores are still written.
 
 use crate::registry::TenantRecord;
 

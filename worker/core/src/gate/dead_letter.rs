@@ -49,7 +49,8 @@ pub fn dead_letter(
     letter: &DeadLetter<'_>,
 ) -> Option<(JournalEntry, AgentState)> {
     let &DeadLetter { approval, message, attempts, last_status, .. } = letter;
-    // As with a row that closes an approval: the message is deleted with it.
+    // This row deletes the message, so it frees storage. Like a row that closes an approval, it is written
+    // even if the storage is full.
     if !facts.space.takes_closing(facts.head) {
         return None;
     }

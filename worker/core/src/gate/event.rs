@@ -104,8 +104,8 @@ pub fn carry_out(
             (AgentEvent::Restored, decision_id, ContainmentDetail::Restored { decision_id })
         }
         LaneAction::Untaint => {
-            // A repeated command lifts nothing that came after it. For that, the command is
-            // recorded even if there is nothing to lift.
+            // A repeated command must not lift taint that came after the first command. So the epoch of the
+            // command is stored even if there is no taint to lift.
             if command.epoch <= state.untainted_epoch {
                 return Ok(None);
             }

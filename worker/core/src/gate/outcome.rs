@@ -41,8 +41,8 @@ pub struct OutcomeCommand {
     /// Whether the call did what it should. Limits give back what a call did not use.
     pub effect: Effect,
     /// Present if the answer taints: the server is untrusted, or the shield found an attack in what it
-    /// returned. Says whose calls. They are marked already, but the mark may have been lifted while the
-    /// answer was on its way.
+    /// returned. Names the run to mark; if it names none, the agent is marked. The run or the agent was
+    /// marked before, but an administrator may have lifted that mark while the answer was on its way.
     pub untrusted: Option<Untrusted>,
     /// The values of the answer, if a harness assigned the call's run.
     pub observed: Option<ObservedResult>,
@@ -121,8 +121,8 @@ pub struct ObservedResult {
     pub values: Observed,
 }
 
-/// What a list said in a run. A list has no decision and no outcome. So its values have no journal row either: only the
-/// row of the run, if it adds something to the run.
+/// The values of a list that a server returned in a run. A list has no decision and no outcome, so its values
+/// have no journal row. If they add something to the run, they are stored as a row of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListCommand {
     pub tenant: String,

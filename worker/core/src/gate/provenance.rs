@@ -25,8 +25,9 @@ pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
     (tool.writes && tracked).then(|| with_call(draft, Some(tool), |call| call.provenance()))
 }
 
-/// What a call that passes adds to its run: its arguments, which no later result raises, the destinations that an
-/// approver approved, and those that the agent chose as the plan allows.
+/// What a call adds to its run if it passes. It adds the values of its arguments, so that no later result
+/// raises them. It adds the destinations that an approver approved, and those that the agent chose as the
+/// plan allows.
 pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let (command, facts) = (draft.command, draft.facts);
     let run = facts.run?;

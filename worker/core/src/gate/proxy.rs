@@ -72,7 +72,8 @@ pub struct InspectResults {
 pub struct AnswerRules {
     /// Present if the server is untrusted and the request may go there.
     pub untrusted: Option<Untrusted>,
-    /// Present if the answer's values must be observed; without a decision, those of the lists in it.
+    /// Present if the proxy must observe the values of the answer. If there is no decision, it observes only
+    /// the values of the lists in the answer.
     pub observe: Option<Observe>,
     /// Present if the server's registration asks for it.
     pub inspect: Option<InspectResults>,

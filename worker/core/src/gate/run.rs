@@ -29,7 +29,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
     if command.run_credential {
         return refuse("a run credential only makes calls in its run; send the harness's own");
     }
-    // Only such a credential has an assigned run.
+    // Only a credential with `assigns_runs` has an assigned run.
     let Some(run) = facts.run.filter(|_| identity.credential.assigns_runs) else {
         return refuse("the credential was not registered with `assigns_runs`");
     };

@@ -30,7 +30,8 @@ pub fn of_call(
         Purpose::Read | Purpose::Settle(_) | Purpose::StartRun(_) | Purpose::Report(_) => {
             return Vec::new();
         }
-        // These have no arguments, and can only be denied.
+        // These have no arguments of a tool. Only a denial of them is counted, in windows of the agent's
+        // state.
         Purpose::Message { .. }
         | Purpose::Filter(_)
         | Purpose::Route(_)
@@ -92,8 +93,8 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
                 let look = counting.look();
                 let row = look.row();
                 match looked.and_then(|looked| looked.iter().find(|(name, _)| *name == row)) {
-                    // No window was asked yet, or only others were: then the registry changed after the lane asked, so
-                    // the call now has other windows or keys.
+                    // The lane has not asked this window yet. If it has asked others, the registry changed
+                    // after that, and the call now has other windows or keys.
                     None => {
                         looks.push(look);
                         continue;
@@ -160,7 +161,7 @@ pub fn rows(draft: &Draft<'_>, decision: Decision) -> Vec<WindowRow> {
     let Windows { countings, rows, .. } = draft.facts.windows;
     let row = |counting: &Counting| {
         let name = counting.row()?;
-        // The lane holds this window: otherwise the call would have been denied.
+        // The window is in `rows`. Otherwise `look` would have denied the call.
         let mut window = rows?.get(&name)?.clone();
         let width_ms = counting.window.width_ms;
         window.add(draft.facts.now_ms, width_ms, counting.amount, PARTS_IN_ROW);

@@ -55,7 +55,7 @@ fn left_to_lane(command: &GateCommand) -> Option<&Presented> {
     }
 }
 
-/// The warrant of a caller without a credential, if only the lane can verify that its proof says who calls.
+/// The warrant of a caller without a credential, if the worker left it to the lane to judge.
 fn of_stranger(command: &GateCommand) -> Option<&Presented> {
     left_to_lane(command).filter(|_| command.located)
 }
@@ -116,8 +116,8 @@ fn may_be_of_agent(
     }
 }
 
-/// Whether the chain of a caller without a credential belongs to the agent, for a request whose tool is not known yet.
-/// Only then are the records read that say which tool it is.
+/// Whether the chain of a caller without a credential belongs to the agent. It is asked for a request whose
+/// tool is not known yet. If the answer is no, the lane does not read the records that name the tool.
 #[must_use]
 pub fn may_identify(
     engine: &PolicyEngine,
@@ -137,12 +137,12 @@ pub fn proof_name(claim: &Claim) -> String {
     ["warrant proof ", &hex::encode(claim.proven.hash)].concat()
 }
 
-/// What the warrant of a call says, if the tenant accepts it now from this agent. Whether it carries this call is not
-/// a part of it: see [`Claim::refusal`].
+/// The claim of a call's warrant, if the tenant accepts the warrant now from this agent. This does not check
+/// whether the warrant carries this call: see [`Claim::refusal`].
 ///
 /// # Errors
 ///
-/// It does not.
+/// Why the tenant does not accept the warrant.
 pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
     let claim = match facts.warrant.map(|carried| &carried.judged) {
         None => return refuse_for(ReasonCode::WarrantRequired),
@@ -174,11 +174,11 @@ pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Clai
     Ok(claim)
 }
 
-/// The same, if it also carries the call.
+/// The same as [`standing`], if the warrant also carries the call.
 ///
 /// # Errors
 ///
-/// It does not.
+/// Why the tenant does not accept the warrant, or why the warrant does not carry the call.
 pub fn carries<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
     let claim = standing(command, facts)?;
     claim.refusal.as_ref().map_or(Ok(claim), |refusal| Err(Box::new(refusal.clone())))
@@ -254,8 +254,9 @@ fn used(claim: &Claim) -> String {
     format!("The proof was used: it is good once. From {next} on, the same call has another proof.")
 }
 
-/// The record that replaces the credential of a caller without one. It allows everything, because the warrant says what the
-/// caller may do. `None` if the tenant does not accept such callers, or if the agent has no key.
+/// The credential record of a caller that sends a warrant and no credential. It allows all tools, because the
+/// warrant says what the caller may do. `None` if the tenant does not accept such callers, or if the agent
+/// has no key.
 #[must_use]
 pub fn credential(
     agent: &str,
@@ -280,8 +281,8 @@ pub fn credential(
     })
 }
 
-/// Whether the warrant of a caller without a credential carries the call. It is checked before the tool: what a holder may
-/// not call, it learns nothing about.
+/// Denies a call if the caller has no credential and its warrant does not carry the call. This is checked
+/// before the tool, so that the caller learns nothing about tools that it may not call.
 pub fn narrow(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     let claim = draft.facts.warrant.and_then(Carried::claim).filter(|_| draft.command.located);
     match claim.and_then(|claim| claim.refusal.as_ref()) {

@@ -6,8 +6,8 @@ use crate::problem::Problem;
 /// How long an answer is cached. A load balancer asks every few seconds.
 pub const FRESH_MS: u64 = 1_000;
 
-/// The time limit of a check, the same as that of a lane's load from D1. A check that takes longer,
-/// or whose request was cancelled, has failed.
+/// The time limit of a check: longer than the shell's time limit of a hop to a lane. A check that takes
+/// longer, or whose request was cancelled, has failed.
 pub const CHECK_LIMIT_MS: u64 = 5_000;
 
 /// The state of the checks in an isolate.

@@ -29,7 +29,7 @@ use crate::warrant::Carried;
 /// back once its records are read. So this is also the number of such callers that can wait at the same time.
 const STRANGERS: u32 = 100;
 
-/// How many more it verifies each second. Each takes the lane about 1 ms.
+/// How many more such requests the lane admits each second. Verifying the warrant of each takes about 1 ms.
 const STRANGERS_PER_S: f64 = 2.0;
 
 /// Expired nonces of signatures that are deleted when one is written. More than one, so that they
@@ -56,9 +56,10 @@ pub struct Answers<'a> {
 }
 
 impl Lane {
-    /// Charges a caller without a credential before the lane verifies its warrant: somebody who read a chain that is
-    /// still valid can send it with any proof. To be asked once for each request, before [`Self::needs_tool`] and
-    /// [`Self::call`]. A caller who turns out to be known gets back what it was charged.
+    /// Charges a caller without a credential before the lane verifies its warrant: somebody who read a chain
+    /// that is still valid can send it with any proof. Call this once for each request, before
+    /// [`Self::needs_tool`] and [`Self::call`]. If the warrant identifies the caller, the charge is given
+    /// back.
     ///
     /// # Errors
     ///
@@ -124,8 +125,9 @@ impl Lane {
             }
             None => false,
         };
-        // A call that is over its agent's rate pays for no signature here. One that was charged already, because
-        // windows had to be asked, is not asked again.
+        // No signature is verified for a call that is over its agent's rate. If windows were asked before,
+        // the call was charged then, and the rate is not checked again. A caller without a credential was
+        // charged by `admit`.
         let is_judged_here = warrant::is_judged_by_lane(command)
             && (answers.looked.is_some()
                 || command.located
@@ -231,7 +233,7 @@ impl Lane {
             }
         }
         if let Some(counted) = step.counted {
-            // A caller with only a locator says nothing about the agent.
+            // A caller that has only a locator may be anybody, so it is not counted under the agent's name.
             let is_stranger = command.located && counted.is_unknown_caller();
             let source = if is_stranger { locator::KEY_ID } else { &call.agent };
             self.count(storage, counted, source, now_ms)?;
@@ -277,8 +279,8 @@ impl Lane {
         Ok(needs_tool(&facts, command))
     }
 
-    /// The facts of a call, without those that storage holds about its request id, nonces and
-    /// approval.
+    /// The facts of a call that the lane has in memory anyway. Facts that must be looked up for the call are
+    /// left empty: stored answer, nonces, warrant, proof, approval, run, limits, windows and reservation.
     fn facts<'a>(
         &'a self,
         config: &'a Config,

@@ -133,7 +133,7 @@ impl Report {
 }
 
 impl FlushBatch {
-    /// The first and the last receipt of which D1 is asked what it has; 0 if there are none.
+    /// The first and the last receipt whose hashes D1 must return; 0 if there are none.
     #[must_use]
     pub fn expected(&self) -> (u64, u64) {
         let last = self.range.map(|(_, last)| last).or(self.before);

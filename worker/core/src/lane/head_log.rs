@@ -11,14 +11,14 @@ use crate::gate::{AgentState, EventFacts, JournalEntry};
 use crate::problem::{Problem, ProblemCode};
 use crate::receipt::RegistryEvent;
 
-/// The name in `meta` of the epoch whose event is in the log, with all before it.
+/// The name in `meta` of an epoch: the log has the events of this epoch and of all epochs before it.
 const EVENTS_THROUGH: &str = "events_through";
 
 /// The name in `meta` of what the lane last told the head log.
 const TOLD: &str = "told";
 
-/// The beginning of the names in `meta` under which it is kept what each lane said last: the size of its tree, and the
-/// number of its last deleted receipt.
+/// The prefix of the names in `meta` for the last message of each lane: the size of its tree, and the number
+/// of the last receipt that it deleted.
 const SAID_BY: &str = "said by lane ";
 
 /// How often a lane tells the head log of a checkpoint. Lanes publish about once a second, and the head log would have an
@@ -61,7 +61,8 @@ impl Lane {
             None => (0, 0),
         };
         let tree = TreeHead::of_note(&checkpoint.note).filter(|tree| tree.size >= size);
-        // Messages can overtake each other. Less after more would look like another history.
+        // Messages can arrive out of order. A smaller tree after a larger one would look like another
+        // history.
         let Some(tree) = tree else {
             let what = "the head log has a later checkpoint of this lane";
             return Ok(Err(Problem::new(ProblemCode::StateConflict, what)));

@@ -106,7 +106,7 @@ impl Lane {
         Ok(answers)
     }
 
-    /// A call that something was held for has ended.
+    /// Releases the amount that the lane held for a call, because the call has ended.
     pub fn release(&mut self, name: &str, answer: Answer) {
         let Answer::Granted { amount, number, .. } = answer else { return };
         let Some((of, held)) = self.limits.held.get_mut(name) else { return };

@@ -125,7 +125,7 @@ impl Limits {
         }
     }
 
-    /// Takes a book that was changed otherwise than by a row.
+    /// Updates a book in memory that was changed without a journal row.
     pub fn take_book(&mut self, name: String, book: Book) {
         self.books.insert(name, book);
     }
@@ -152,7 +152,7 @@ impl Limits {
         self.reservations.insert(reservation.decision_id.clone(), reservation);
     }
 
-    /// What must be written so that a reservation ends in this way.
+    /// The changes to write so that the reservation ends in this way. This changes nothing itself.
     pub fn settled(
         &mut self,
         storage: &impl LaneSql,

@@ -15,8 +15,8 @@ use crate::velocity::shared::{Look, SharedWindow};
 pub const PRUNE_WINDOWS_MS: u64 = STEADY_MS;
 
 impl Lane {
-    /// What others have in a tenant's window, in the window's object. Counts the call `entry`; `None`: it only
-    /// looks.
+    /// Returns the count of the other calls in a tenant's window. It runs in the object of the window. It
+    /// also counts the call `entry`. If `entry` is `None`, it counts nothing.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Lane {
         }))
     }
 
-    /// A call that was counted by a look does not pass.
+    /// Removes a call from the window that counted it, because the call does not pass.
     ///
     /// # Errors
     ///

@@ -54,7 +54,8 @@ impl Lane {
         serde_json::from_str(&stored).map_err(|_| unreadable("which receipts are lost"))
     }
 
-    /// Remembers that the receipts from `first` to `last` are lost. The lane has all after them. Returns whether that is news.
+    /// Remembers that the receipts from `first` to `last` are lost. The lane still has all receipts after
+    /// them. Returns false if the lane knew this already.
     ///
     /// # Errors
     ///
@@ -106,7 +107,8 @@ fn hash_before(storage: &impl LaneSql, seq: u64) -> Result<String, StorageError>
     first_text(&rows).map(str::to_owned).ok_or_else(|| unreadable("a kept row"))
 }
 
-/// Those of the ranges of which D1 has no receipt. Another backup can have them.
+/// The ranges that D1 still lacks. A range is left out if D1 has one of its receipts again: D1 may have been
+/// restored from another backup.
 pub(super) fn still_lost(mut lost: Vec<Lost>, receipts: &[StoredReceipt]) -> Vec<Lost> {
     lost.retain(|lost| !receipts.iter().any(|receipt| lost.has(receipt.seq)));
     lost

@@ -33,7 +33,7 @@ const MIN_FORGOTTEN_ROWS: usize = 100;
 const MAX_REWRITTEN_BYTES: usize = super::flush::MAX_FLUSH_BYTES;
 const MAX_REWRITTEN_ROWS: i64 = 500;
 
-/// How the checkpoint in D1 and the lane's tree belong together.
+/// How the checkpoint in D1 compares with the lane's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is the one that the lane published last.
@@ -154,7 +154,8 @@ impl Lane {
                 let tree = TreeHead { size, root: self.tree.edge.root() };
                 (tree, encode_hashes(&self.tree.leaves))
             }
-            // A part that ends with a full tile.
+            // One checkpoint cannot add all leaves. So it covers a part of the tree that ends with a full
+            // tile.
             false => {
                 let size = (known / TILE_WIDTH * TILE_WIDTH) + MAX_PUBLISHED_LEAVES;
                 let root = self.tree.root_at(storage, size)?.ok_or_else(|| unreadable("a tile"))?;

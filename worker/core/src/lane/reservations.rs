@@ -1,4 +1,4 @@
-//! The end of reservations whose outcome nobody told.
+//! Ends reservations whose outcome nobody reported in time.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer};
@@ -31,7 +31,7 @@ impl Lane {
         storage: &impl LaneSql,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        // One that ends later than any can was made by a clock that was ahead.
+        // If the end is later than any reservation can last, the clock was ahead when it was made.
         let ends =
             |it: &&Reservation| now_ms < it.ends_at_ms && it.ends_at_ms < now_ms + MAX_TERM_MS;
         let is_over = |it: &&Reservation| !ends(it);

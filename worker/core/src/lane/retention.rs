@@ -81,9 +81,10 @@ impl Lane {
         Ok(Ok(last.map(|last| ChainHead { seq: last.seq, hash: last.receipt_hash.clone() })))
     }
 
-    /// The receipts, which follow each other, up to the newest that the tree confirms: by its leaf, or, if the lane no
-    /// longer keeps that, by the root of a whole tile. Receipts that are older than the tree have only their chain. `gap`: the
-    /// lost receipts that come next.
+    /// The consecutive receipts up to the newest one that the tree confirms. The tree confirms a receipt by
+    /// its leaf. If the lane no longer keeps the leaf, the root of a full tile confirms all receipts of that
+    /// tile. Receipts from before the tree began are confirmed by the chain alone. `gap`: the lost receipts
+    /// that come next.
     fn confirmed<'r>(
         &self,
         storage: &impl LaneSql,

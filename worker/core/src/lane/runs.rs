@@ -72,8 +72,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Stores an observation of a run in memory, and then takes it. All rows of a run expire together. Returns
-    /// the bytes that were written.
+    /// Writes an observation to storage, and then applies it to the run, which must be in memory. All rows of
+    /// a run expire together. Returns the number of bytes that were written.
     pub fn add(
         &mut self,
         storage: &impl LaneSql,

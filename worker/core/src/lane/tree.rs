@@ -81,7 +81,8 @@ impl Published {
         format!("{} {}", self.tree.encode(), self.origin)
     }
 
-    /// What a signed note says; without a note, that there is nothing. `None` if it is not a checkpoint.
+    /// The checkpoint in a signed note. Without a note, an empty tree. `None` if the note is not a
+    /// checkpoint.
     pub fn of_note(note: Option<&str>) -> Option<Self> {
         let Some(note) = note else {
             let tree = TreeHead { size: 0, root: EMPTY_ROOT };
@@ -324,7 +325,7 @@ const fn full_tiles(size: u64, level: u8) -> u64 {
 }
 
 impl TileCursor {
-    /// Before the first tile that a tree of `to` leaves has, and one of `size` leaves had not.
+    /// A cursor before the first full tile that a tree of `to` leaves has and a tree of `size` leaves lacks.
     #[must_use]
     pub const fn between(size: u64, to: u64) -> Self {
         Self { size, to, level: 0, number: full_tiles(size, 0) }

@@ -13,7 +13,8 @@ use crate::velocity::SlidingWindow;
 /// kilobyte.
 const MAX_WINDOWS: usize = 10_000;
 
-/// Windows that are over, of which one flush deletes this many, or one alarm of a tenant's windows.
+/// The most windows that are deleted at once because they are over: by one flush of a lane, or by one alarm
+/// of an object that holds windows of a tenant.
 const MAX_EXPIRED_WINDOWS: i64 = 1_000;
 
 /// The windows of agents that a lane has in memory, by the names of their rows.

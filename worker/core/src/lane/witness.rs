@@ -8,7 +8,7 @@ use crate::tlog::{COSIGNATURE, Hash, VerifierKey};
 /// Witnesses of a deployment. Each checkpoint of a head log is sent to all of them.
 pub const MAX_WITNESSES: usize = 8;
 
-/// The beginning of the names in `meta` under which it is kept what witnesses cosigned.
+/// The prefix of the names in `meta` for the size of the tree that each witness cosigned last.
 const COSIGNED: &str = "cosigned ";
 
 /// A witness.

@@ -252,7 +252,7 @@ impl Book {
         }
         match leased.answer {
             _ if amount == Amount::ZERO => Ok(Taken::Nothing),
-            // No counter could grant it.
+            // The amount is above the whole limit, so no counter could grant it, and none is asked.
             None if amount > max && limit.kind != Kind::Rate => Err(Box::new(Violation {
                 requested: Some(amount),
                 retry_after_s: None,

@@ -130,8 +130,8 @@ impl Pool {
         }
         let all = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
         let in_advance = match window {
-            // So that all lanes together hold at most half of what is left. A lane whose calls do not fit gets nothing,
-            // or it could gather what the calls of others need.
+            // In advance, all lanes together get at most half of what is left. A lane whose calls do not fit
+            // gets nothing in advance. Otherwise it could collect the amounts that calls of other lanes need.
             Some(_) if !outdated && fits == all => {
                 let rest = rest.minus(fits.max(free));
                 let share = Amount::whole(rest.floor() / (2 * u64::from(ask.lanes.max(1))));

@@ -15,7 +15,7 @@ use crate::text_enum::text_enum;
 /// `None` if there is no such zone. The runtime has the database, the Wasm has none.
 pub type OffsetS = fn(&str, u64) -> Option<i32>;
 
-/// The only zone that everybody knows, for tests and benches: [`OffsetS`].
+/// An [`OffsetS`] that knows only UTC, for tests and benches.
 #[must_use]
 pub fn utc_only(zone: &str, _: u64) -> Option<i32> {
     (zone == "UTC").then_some(0)
@@ -61,7 +61,7 @@ pub struct Period {
     pub ends_at_ms: u64,
 }
 
-/// An instant as the clocks on the walls of a zone show it.
+/// An instant in the local time of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local {
     /// As if local time were UTC.

@@ -36,7 +36,7 @@ pub struct LaneRow {
     pub lanes: u64,
     pub journal_rows: u64,
     pub journal_rows_max: u64,
-    /// `None` if no lane reported lately; likewise below.
+    /// This field and the next two are `None` if no lane reported lately.
     pub journal_age_ms: Option<u64>,
     pub epochs_behind: Option<u64>,
     pub alarm_overdue_ms: Option<u64>,

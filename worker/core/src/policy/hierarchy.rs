@@ -27,7 +27,7 @@ use crate::policy::expression::{entity_type, uid};
 pub struct Unanswerable {
     /// Where it is, in bytes of the policy's text; `None` if Cedar does not say.
     pub range: Option<Range<usize>>,
-    /// Why. The sentence ends where that text follows.
+    /// Why it cannot be evaluated. The caller appends the text of the part to this sentence.
     pub why: &'static str,
 }
 

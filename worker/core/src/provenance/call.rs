@@ -92,7 +92,7 @@ impl Call<'_> {
         let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
         let mut stated: Vec<u64> =
             sinks.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect();
-        // Of further arguments it is not known whether they are contents.
+        // If there are more arguments, some of them may be contents. So no names are stated then.
         if !more {
             let names = self.names_in_sinks(&arguments).found.into_iter();
             let names = names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name)));

@@ -45,7 +45,7 @@ impl Hasher for AlreadyHashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // Only `u64` are keys.
+        // Not used: all keys are `u64`, and `write_u64` takes those.
         for byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
         }

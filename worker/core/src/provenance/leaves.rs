@@ -21,8 +21,9 @@ pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
     }
 }
 
-/// Whether the name of a member can be a value, such as `eve@x.com`. A name of letters is none, since most of these are
-/// the tool's own, such as `email`. In arguments, [`super::undeclared`] finds those that the tool did not declare.
+/// Whether the name of a member can be a value, such as `eve@x.com`. A name of only letters and `_` is not a
+/// value, because most such names belong to the tool, such as `email`. In arguments, [`super::undeclared`]
+/// finds names that the tool did not declare.
 pub fn can_be_value(name: &str) -> bool {
     !name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }

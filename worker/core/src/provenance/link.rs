@@ -264,7 +264,7 @@ fn url_start(token: &str) -> Option<usize> {
                 if after.starts_with("//") && scheme > 0 || token.get(start..).is_some_and(is_web) {
                     return Some(start);
                 }
-                // No port: `Link:x.com`.
+                // What follows the colon is not a port, as in `Link:x.com`.
                 if !after.starts_with(|next: char| next.is_ascii_digit()) {
                     if is_glued_place(token, part_at, part) {
                         return Some(part_at);

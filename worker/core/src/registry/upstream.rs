@@ -80,7 +80,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// A short description for the log.
+    /// A copy without the routes. A proxy does not need them, because the lane finds the tool.
     #[must_use]
     pub fn without_routes(&self) -> Self {
         Self {

@@ -241,9 +241,10 @@ pub const WRITE_TILES: &str = "INSERT INTO log_tiles (tenant, lane, level, numbe
      ON CONFLICT (tenant, lane, level, number) DO UPDATE SET root = excluded.root, \
        leaves = coalesce(excluded.leaves, leaves)";
 
-/// Replaces a lane's checkpoint, unless it is another one than the lane read, or D1 lacks the last receipt of the new one:
-/// it was restored. The one that witnesses cosigned is kept beside it. Tenant, lane, note, first, leaves, the note that was
-/// read or NULL, the last receipt or NULL.
+/// Replaces a lane's checkpoint. Does nothing if D1 has another checkpoint than the lane read, or if D1 lacks
+/// the last receipt of the new checkpoint because D1 was restored. Keeps the checkpoint that witnesses
+/// cosigned beside the new one. Tenant, lane, note, first, leaves, the note that was read or NULL, the last
+/// receipt or NULL.
 pub const PUBLISH: &str = "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) \
      SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 IS \
        (SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2) \

@@ -52,8 +52,9 @@ pub const SCHEMA: &[&str] = &[
          NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
        DELETE FROM webhook_outbox WHERE seq = NEW.step; \
      END",
-    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. It is set
-    // apart, and only if it changes: setting it to what it is would write the index's page.
+    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. A
+    // statement of its own sets it, only if it changes: setting the same day again would write a page of the
+    // index.
     "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
        day INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (day)",

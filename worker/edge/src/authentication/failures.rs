@@ -52,7 +52,7 @@ fn record(request: &Request, app: &App, kind: &'static str, reason: &'static str
     write(app, count.into_iter().collect());
 }
 
-/// The address. Of an IPv6 address, its /64: a subscriber usually gets a whole one.
+/// An IPv4 address as it is. For an IPv6 address, its /64 network: a subscriber usually gets a whole /64.
 fn network(address: IpAddr) -> String {
     match address {
         IpAddr::V6(address) => {

@@ -50,8 +50,8 @@ pub async fn list(
     let statement = match filter {
         ApprovalFilter { agent: Some(_), status: Some(_), .. } => APPROVALS_OF_AGENT_AND_STATUS,
         ApprovalFilter { agent: Some(_), .. } => APPROVALS_OF_AGENT,
-        // Few approvals are open, so the status index serves them. Closed ones are many, and a group has
-        // fewer of them.
+        // Few approvals are open, so a search for open ones uses the index by status. Many are closed, so a
+        // search for closed ones in a group uses the index by group, which finds fewer rows.
         ApprovalFilter { group: Some(_), .. } if filter.ends_after_ms().is_none() => {
             APPROVALS_OF_GROUP
         }

@@ -1,4 +1,5 @@
-//! Rows of `audit_events` that the worker writes, not a lane.
+//! Counts of failed authentications in `audit_events`. The worker writes them, because such a request does
+//! not wake a lane.
 
 use gateward_core::lane::audit::AuditCount;
 use gateward_core::sql::d1::COUNT_FAILED_AUTHENTICATION;

@@ -25,11 +25,11 @@ pub struct Found {
     pub lane: u16,
     pub of_agent: Vec<Limit>,
     pub of_credential: Vec<Limit>,
-    /// The credential whose book counts.
+    /// The lane stores the credential's book under this key id. `None` if no credential was named.
     pub first_key_id: Option<String>,
-    /// All of the tenant.
+    /// All limits that the tenant's lanes share.
     pub shared: Vec<SharedLimit>,
-    /// The agent's.
+    /// The groups that the agent is a member of.
     pub groups: Vec<String>,
 }
 

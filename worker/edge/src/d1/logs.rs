@@ -23,7 +23,7 @@ use crate::limits::{D1_BACKGROUND_MS, D1_READ_MS};
 /// The newest checkpoint of a log.
 #[derive(Deserialize)]
 pub struct StoredCheckpoint {
-    /// The size of the tree of the note; 0 if the note is not one.
+    /// The size of the tree in the note; 0 if the note is not a checkpoint.
     #[serde(skip)]
     pub size: u64,
     pub note: String,

@@ -77,7 +77,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     // A row leaves its lane only after D1 holds it. Reading flushes, lanes and D1 in this order therefore
     // misses none.
     let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
-    // Not collected: that compiles a sort for this type of map alone.
+    // `extend` and not `collect`: `collect` would add a sort to the Wasm for this type of map alone.
     let mut reach: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
     reach.extend(flushes.iter().map(|row| (row.lane, (row.seq, row.flushed_at_ms))));
     let held = held_by_lanes(app, caller, filter.now_ms, &mut reach).await;

@@ -162,7 +162,8 @@ impl DecidedCall<'_> {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
         if self.passed.rules.inspect.is_some() {
-            // The shield could miss a text that is split over two parts.
+            // Remove `Range`, so that the server returns the whole body. The shield could miss a text that is
+            // split over two partial responses.
             headers.retain(|(name, _)| !headers::is_of_parts(name));
         }
         headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));

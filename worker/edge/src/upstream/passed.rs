@@ -26,7 +26,7 @@ pub struct Passed {
     pub observed: RefCell<Observed>,
     /// What the shield found in the answer.
     found: RefCell<Option<FoundInResult>>,
-    /// Whether that taints.
+    /// Whether the finding taints the agent. An answer that is withheld does not taint.
     taints: Cell<bool>,
     /// The effect of an MCP call by its answer; `None` before there is one.
     pub effect: Cell<Option<Effect>>,

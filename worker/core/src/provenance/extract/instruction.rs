@@ -132,8 +132,8 @@ const DAYS: std::ops::RangeInclusive<u32> = 1..=31;
 /// What stands before a number that names something.
 const NUMBER_SIGNS: [&str; 4] = ["no", "nr", "number", "num"];
 
-/// Where numbers are that name nothing, in order: the number of a list's item, a duration, a time, or the day of a month.
-/// A short id could be equal to one by accident.
+/// The places of numbers that identify nothing, in order: the numbers of list items, durations, times, and
+/// days of a month. A short id could be equal to such a number by accident.
 fn counting(text: &str) -> Vec<Word> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut counting: Vec<Word> = Vec::new();

@@ -42,7 +42,7 @@ fn after_scheme(text: &str) -> Option<(&str, &str)> {
 
 /// A URL of an argument; `None` if it is not one, or not clearly.
 fn parse(text: &str) -> Option<Url> {
-    // Parsers drop spaces, or not, and take `\` for `/`, or not.
+    // Parsers disagree about these characters: some drop spaces, and some read `\` as `/`.
     let is_clear = text.len() <= MAX_TARGET_BYTES
         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let url = is_clear.then(|| Url::parse(text).ok()).flatten()?;
@@ -333,13 +333,15 @@ impl UrlSafe {
         work.spend(pairs(Some(&self.schemes), Some(&other.schemes)))?;
         let ports = |list: &Option<Vec<u16>>| list.as_ref().map_or(0, Vec::len);
         work.spend(ports(&self.allow_ports).saturating_mul(ports(&other.allow_ports)))?;
-        // Each of theirs is within one of mine. No list allows everything.
+        // Each domain that `other` allows must be within one that `self` allows. A missing list allows all
+        // domains.
         let allowed = match (&self.allow_domains, &other.allow_domains) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(mine), Some(theirs)) => are_within(theirs, mine),
         };
-        // Each that I deny is within one that they deny. A list stays, also an empty one.
+        // Each domain that `self` denies must be within one that `other` denies. If `self` has a list, even
+        // an empty one, `other` must have one too.
         let denied = match (&self.deny_domains, &other.deny_domains) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -10,9 +10,9 @@ use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::http::Head;
 
-/// `tenant` is the record's. `pending_lanes` are the lanes that did not confirm the change; if there are any, the status
-/// is 202.
-/// `replayed` says that the body is the stored one of an idempotency key.
+/// Builds the response. `tenant` is the tenant of the record. `pending_lanes` are the lanes that did not
+/// confirm the change; if there are any, the status is 202. `replayed` means that the body is the answer that
+/// was stored for an idempotency key.
 pub fn respond(
     app: &App,
     tenant: &str,

@@ -99,7 +99,7 @@ impl ResponseFilter {
     /// Whether the shield lets a member pass, in a message that belongs to no request.
     pub(super) async fn may_pass_member(&self, name: &str, message: &mut RawObject) -> bool {
         let Some(rules) = &self.inspect else { return true };
-        // Clients show ids, too.
+        // Clients show ids to their users, so the shield reads the id too.
         let told = ["id", name].into_iter().filter_map(|name| Some((name, message.get(name)?)));
         let parts: Vec<Part<'_>> = told
             .map(|(name, text)| {

@@ -65,7 +65,7 @@ impl Pending {
         Self { id, method, claims: Rc::clone(claims), listed, observe, decided }
     }
 
-    /// What was called; the method, if no tool was.
+    /// The name of the tool that was called. If no tool was called, the name of the method.
     pub fn tool(&self) -> &str {
         self.decided.as_ref().map_or(&self.method, |passed| &passed.command.call.tool)
     }

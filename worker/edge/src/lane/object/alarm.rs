@@ -197,7 +197,7 @@ impl GateLane {
     /// Stores when the alarm is due, in one transaction with the alarm.
     fn keep_due(&self, pause_ms: u64) {
         let due_ms = Date::now().as_millis() + pause_ms;
-        // If it fails, only a gauge is wrong.
+        // If this write fails, only the metric about late alarms is wrong.
         let _ = self.with_lane(|_, storage| Lane::set_alarm_due(storage, due_ms));
     }
 

@@ -29,7 +29,8 @@ const RETRY_MS: u64 = 10_000;
 /// Reads of the registry's changes in one run, of some 100 epochs each.
 const MAX_EVENT_READS: usize = 10;
 
-/// How long a pause of `most_ms` still lasts. A clock that was set back does not make it longer.
+/// What is left of a pause of at most `most_ms` that ends at `until_ms`. 0 if more than `most_ms` would be
+/// left, because then the clock was set back.
 pub(super) fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
     let left_ms = until_ms.saturating_sub(Date::now().as_millis());
     if left_ms > most_ms { 0 } else { left_ms }

@@ -21,10 +21,11 @@ pub(super) enum Rewritten {
 }
 
 impl GateLane {
-    /// Writes again the rows up to `through` that a restored D1 lacks, a bounded number of them. Logs which receipts are lost.
+    /// Writes the rows up to `through` again, if a restored D1 lacks them. Each call writes a bounded number
+    /// of rows. Logs which receipts are lost.
     ///
-    /// D1 was restored to a time, so it lacks the newest rows. They are written in order, so that what D1 has tells where to
-    /// go on, whatever fails.
+    /// D1 was restored to an earlier time, so it lacks the newest rows. The rows are written in order. So if
+    /// a write fails, the newest receipt in D1 shows where to continue.
     pub(super) async fn write_again(
         &self,
         log: &LogName,

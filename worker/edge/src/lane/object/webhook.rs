@@ -38,7 +38,7 @@ impl GateLane {
             let failed = match send(settings, &tenant, &webhook, delivery).await {
                 Ok(()) => None,
                 Err((status, Failure(why))) => {
-                    // Without its address, which may be secret.
+                    // The line does not name the webhook's address, because the address may be secret.
                     self.log(
                         Event::WebhookNotDelivered,
                         &format!("`{}`: {why}", delivery.message.id),

@@ -29,7 +29,7 @@ impl Looks {
     }
 }
 
-/// A name for a call that no other call has.
+/// A unique name for a call: the lane, the time and a random number.
 fn entry_of(lane: u16) -> String {
     let random = (js_sys::Math::random() * f64::from(u32::MAX)) as u32;
     format!("{lane}.{}.{random}", Date::now().as_millis())

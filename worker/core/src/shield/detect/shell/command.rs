@@ -184,7 +184,8 @@ fn variable(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// What is behind the last separators. Many in a row have the same command behind them.
+/// What follows the separators that were read last. Several separators in a row are followed by the same
+/// command, so this is remembered and not read again.
 #[derive(Default)]
 pub struct Behind {
     /// Where the spaces and brackets end that are read one by one.

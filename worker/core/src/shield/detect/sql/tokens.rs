@@ -217,12 +217,12 @@ impl<'t> Tokens<'t> {
         loop {
             let byte = *self.text.get(self.at)?;
             let after = self.text.get(self.at + 1).copied();
-            // A plus is a space in a query.
-            // MySQL's `*/` ends a comment that it ran.
+            // MySQL runs the text in some comments. This is the end of such a comment.
             if (byte, after) == (b'*', Some(b'/')) {
                 self.at += 2;
                 continue;
             }
+            // In a URL's query, a plus is a space.
             if byte.is_ascii_whitespace() || byte == b'+' {
                 self.at += 1;
                 continue;
