@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Limit, SubjectKind } from "../support/api/types.gen.ts";
 import { LOG_SECRETS } from "../support/exports.ts";
 import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
+import type { SqlValue } from "../support/miniflare.ts";
 
 const state = mkdtempSync(join(tmpdir(), "gateward-limits-restore-"));
 const database = join(state, "d1");
@@ -36,7 +37,7 @@ test("the quotas of an agent and of a tenant keep their counts when D1 is restor
   const quota = (limit_id: string, subject_kind: SubjectKind, subject: string, max: string) =>
     tenant.api.create<Limit>("/v1/limits", { limit_id, subject_kind, subject, rule: { kind: "quota", max, window: "month" } });
   await quota("own", "agent", "one", "5");
-  await quota("shared", "tenant", "*", "8");
+  await quota("shared", "tenant", "*", "9");
   await expectAllowed([one, two], 2);
   for (const lane of [0, 1]) await tenant.flushed(lane);
 
@@ -46,25 +47,39 @@ test("the quotas of an agent and of a tenant keep their counts when D1 is restor
   gateward = await start();
 
   // What the restored D1 lacks.
-  await expectAllowed([one], 2);
   const { name, administrator } = tenant;
-  await new Tenant(gateward, name, administrator).api.create("/v1/groups", { group: "late" });
-  const epochs = await gateward.rows<{ epoch: number }>("SELECT epoch FROM tenants WHERE tenant = ?1", name);
+  const { api } = new Tenant(gateward, name, administrator);
+  await api.change("PATCH", "/v1/limits/shared", { rule: { max: "8" } });
+  const late = { limit_id: "late", subject_kind: "tenant", subject: "*", rule: { kind: "quota", max: "4", window: "month" } };
+  await api.create<Limit>("/v1/limits", late);
+  await expectAllowed([one], 2);
+  // Step 1.
+  const [{ epoch } = { epoch: 0 }] = await gateward.rows<{ epoch: number }>("SELECT epoch FROM tenants WHERE tenant = ?1", name);
+  const [created = {}] = await gateward.rows<Record<string, SqlValue>>("SELECT * FROM limits WHERE tenant = ?1 AND limit_id = 'late'", name);
 
   // D1 is lost and restored.
   await gateward.close();
   rmSync(database, { recursive: true });
   cpSync(backup, database, { recursive: true });
   gateward = await start();
-  for (const { epoch } of epochs) await gateward.execute("UPDATE tenants SET epoch = CAST(?2 AS INTEGER) WHERE tenant = ?1", name, epoch + 1);
+  // Step 4.
+  const columns = Object.keys(created);
+  await gateward.execute(`INSERT INTO limits (${columns.join(", ")}) VALUES (${columns.map((_, at) => `?${at + 1}`).join(", ")})`, ...Object.values(created));
+  await gateward.execute("UPDATE limits SET revision = CAST(?2 AS INTEGER) WHERE tenant = ?1", name, epoch + 1);
+  await gateward.execute("UPDATE tenants SET epoch = CAST(?2 AS INTEGER) WHERE tenant = ?1", name, epoch + 1);
   for (const { token, name: id } of [one, two]) {
     // A dry run uses nothing.
     const dry = readCall({ agent: { id }, dry_run: true });
     await eventually(`the lane of ${id} answers again`, async () => outcomeOf(await gateward.post(token, "/v1/authorize", dry)) === "allow");
   }
 
+  // Two of the four calls under the limit that was created after the backup were made before the restore.
   await expectAllowed([one], 1);
   expect(await ask(one)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "own", max: "5", remaining: "0" }] });
   await expectAllowed([two], 1);
-  expect(await ask(two)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "shared", max: "8", remaining: "0" }] });
+  expect(await ask(two)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "late", max: "4", remaining: "0" }] });
+  // The restored limit is the one before the change: 9.
+  await new Tenant(gateward, name, administrator).api.change("DELETE", "/v1/limits/late");
+  await expectAllowed([two], 3);
+  expect(await ask(two)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "shared", max: "9", remaining: "0" }] });
 });

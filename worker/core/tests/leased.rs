@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::json::{self, Json};
-use gateward_core::lane::{Lane, LaneSql as _};
+use gateward_core::lane::{Answers, Called, Lane, LaneSql as _};
 use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
 use gateward_core::limit::lease::{self, Answer, Ask, Granted, Leased, Need, Returned};
 use gateward_core::limit::pool::Pool;
@@ -457,8 +457,34 @@ fn more_shared_limits_than_a_call_can_count_for_deny_it() {
                 agent.limits = support::daily(10);
             }
             assert_eq!(answer(&gate, &asked()).1["reason_code"], expected, "{groups} {own}");
+            gate.records.tool = support::tool(false, true);
+            assert_eq!(answer(&gate, &asked()).1["decision"], "quarantine", "{groups} {own}");
         }
     }
+}
+
+/// Attack: many calls at once, of an agent that may make one, lease what other lanes need.
+#[test]
+fn a_call_is_charged_once_and_before_it_asks_a_counter() {
+    let mut gates = gates(&[shared("tenant", "*", quota(400))]);
+    let agent = gates[0].records.agent.as_mut().unwrap();
+    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(1), Some(0.01));
+    let gate = &gates[0];
+    let call = |leases: &[(String, Answer)]| {
+        let called = gate.on_lane(|lane, storage| {
+            let answers = Answers { leases, looked: None };
+            let policies = (&gate.engine, &gate.config);
+            lane.call(storage, policies, &asked(), &gate.records, answers, gate.now_ms.get())
+        });
+        match called.unwrap() {
+            Called::NotLeased(needs) => Err(needs),
+            other => Ok(matches!(other, Called::Decided(reply) if reply.status == 200)),
+        }
+    };
+    let needs = call(&[]).unwrap_err();
+    assert_eq!(call(&[]), Ok(false), "the second call is over the rate");
+    let leased = [(needs[0].book(), gate.lease(&needs[0]).unwrap())];
+    assert_eq!(call(&leased), Ok(true));
 }
 
 /// Attack: an agent asks again and again for more than there is, so that its lane gathers what others need.
@@ -520,12 +546,31 @@ fn a_lane_that_forgot_its_lease_is_not_granted_it_twice() {
 
 #[test]
 fn a_lane_that_knows_an_older_bound_is_granted_nothing() {
-    let terms = lease::Terms::Slots { max: whole(10) };
+    let rate = limit(json!({"kind": "rate", "capacity": 9, "refill_per_s": 9}));
     let ask = |revision| lease::ask(None, Amount::ZERO, (0, 2), revision, vec![whole(1)]);
+    for terms in [lease::Terms::Slots { max: whole(10) }, lease::Terms::of(&rate.rule).unwrap()] {
+        let mut pool = Pool::default();
+        assert!(pool.grant(&terms, &ask(7), at(START_MS)).unwrap().1);
+        let (granted, all) = pool.grant(&terms, &ask(6), at(START_MS)).unwrap();
+        assert_eq!((granted.overdrawn, all), (true, false), "{terms:?}");
+    }
+}
+
+/// Attack: calls of two lanes fail in turn, so that the sum of what each was granted grows without end.
+#[test]
+fn the_sum_of_a_lanes_grants_stays_an_amount_that_can_be_stored() {
+    let max = whole(900_000_000_000_000_000);
+    let terms = lease::Terms::Slots { max };
+    let ask = lease::ask(None, Amount::ZERO, (0, 2), 0, vec![max]);
     let mut pool = Pool::default();
-    assert!(pool.grant(&terms, &ask(7), at(START_MS)).unwrap().1);
-    let (granted, all) = pool.grant(&terms, &ask(6), at(START_MS)).unwrap();
-    assert_eq!((granted.overdrawn, all), (true, false));
+    let mut grants = Vec::new();
+    for _ in 0..2 {
+        let (granted, all) = pool.grant(&terms, &ask, at(START_MS)).unwrap();
+        grants.push(all);
+        pool.take_back(0, &Returned { number: 0, returned: granted.granted });
+        assert!(Pool::parse(&serde_json::to_string(&pool).unwrap()).is_some());
+    }
+    assert_eq!(grants, [true, false]);
 }
 
 #[test]
@@ -581,6 +626,10 @@ fn an_answer_says_what_is_left_only_with_a_lease() {
         command(&with(read_call(), json!({"context": {"source_trust": "untrusted_external"}})));
     assert_eq!(told(&gates[0], &denied), [(Some(whole(3)), Some(86_400), None)]);
     assert_eq!(told(&gates[1], &asked()), [(Some(whole(3)), Some(86_400), Some(whole(2)))]);
+    // The lease ended with the day.
+    gates[1].now_ms.set(gates[1].now_ms.get() + 24 * 60 * MINUTE_MS);
+    gates[1].records.tool = support::tool(true, false);
+    assert_eq!(told(&gates[1], &denied), [(Some(whole(3)), Some(86_400), None)]);
 }
 
 /// Attack: an agent uses up the tenant's limit, so that other agents seem to misbehave.
@@ -679,7 +728,9 @@ fn a_shared_rate_is_429_with_the_seconds_to_wait() {
     let rule = json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.1});
     let gates = gates(&[shared("tenant", "*", rule)]);
     for gate in &gates {
-        assert_eq!(answer(gate, &asked()).0, 200);
+        let reply = gate.try_call(&asked()).unwrap();
+        // The lane does not know when the counter's bucket is full.
+        assert_eq!((reply.status, reply.limits[0].reset_s), (200, None));
     }
     let reply = gates[0].try_call(&asked()).unwrap();
     assert_eq!((reply.status, reply.retry_after_s), (429, Some(10)));

@@ -14,6 +14,7 @@ mod support;
 use std::rc::Rc;
 
 use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::outcome::ReportedOutcome;
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
 use gateward_core::limit::reservation::Ending as Settled;
@@ -255,6 +256,33 @@ fn one_agents_reservations_leave_space_for_others() {
     assert!(passes(&gate, &forwarded(0)));
     gate.evict();
     assert_eq!(answer(&gate, &forwarded(1)).0, 503);
+}
+
+#[test]
+fn calls_whose_callers_report_nothing_block_no_forwarded_call() {
+    let gate = gate(vec![amount(1_000_000)]);
+    for _ in 0..=gateward_core::gate::limits::MAX_RESERVATIONS_OF_AGENT {
+        assert!(passes(&gate, &asked(json!(1))));
+    }
+    assert_eq!(answer(&gate, &forwarded(1)).0, 200);
+    assert_eq!(reservations(&gate), gateward_core::gate::limits::MAX_RESERVATIONS_OF_AGENT + 1);
+}
+
+#[test]
+fn a_report_gives_back_once_what_the_call_did_not_spend() {
+    let gate = gate(vec![amount(5)]);
+    let decision = answer(&gate, &asked(json!(5))).1;
+    let id = decision["decision_id"].as_str().unwrap().to_owned();
+    let report = |body: &[u8]| {
+        let reported = ReportedOutcome::parse(id.clone(), body).unwrap();
+        answer(&gate, &GateCommand { purpose: Purpose::Settle(reported), ..asked(json!(0)) }).0
+    };
+    assert!(!passes(&gate, &asked(json!(2))));
+    assert_eq!(report(br#"{"outcome": "succeeded", "amount": "6"}"#), 422);
+    assert_eq!(report(br#"{"outcome": "succeeded", "amount": "3"}"#), 200);
+    assert_eq!(report(br#"{"outcome": "failed"}"#), 404);
+    assert!(passes(&gate, &asked(json!(2))));
+    assert!(!passes(&gate, &asked(json!(1))));
 }
 
 #[test]

@@ -18,7 +18,8 @@ use crate::problem::{Problem, ProblemCode};
 /// an outcome. More calls than this cannot be in progress at once. A reservation takes about 300 bytes.
 pub const MAX_RESERVATIONS: usize = 5_000;
 
-/// Reservations of one agent, so that it leaves space for other agents.
+/// Reservations of one agent, so that it leaves space for other agents: of forwarded calls so many, and of calls that
+/// asked as many again.
 pub const MAX_RESERVATIONS_OF_AGENT: usize = 500;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
@@ -50,6 +51,12 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     draft.ledgers = ledgers(facts, draft.command);
     let reads = facts.records.tool.as_ref().is_some_and(|tool| !tool.writes());
     draft.covered = Covered { reads, writes: tool.writes };
+    // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
+    // left of limits.
+    if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
+        draft.ledgers.clear();
+        return Ok(None);
+    }
     let shared = draft.ledgers.iter().filter(|ledger| ledger.leased.is_some()).count();
     if shared > shared_limits::MAX_SHARED_OF_CALL {
         let mut ruling = Ruling::deny(ReasonCode::LimitUnavailable);
@@ -58,12 +65,6 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
             shared_limits::MAX_SHARED_OF_CALL
         );
         return Ok(Some(ruling));
-    }
-    // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
-    // left of limits.
-    if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
-        draft.ledgers.clear();
-        return Ok(None);
     }
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
     let forwarded = draft.command.forwarded;

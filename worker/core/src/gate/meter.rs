@@ -12,8 +12,10 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Charges the agent's bucket for the request, whatever is decided later.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
-    if draft.facts.windows.looked.is_some() {
-        // Charged before the lane looked at windows.
+    let leases = draft.facts.books.leases;
+    let asked_counters = leases.is_some_and(|leases| !leases.waits.answers.is_empty());
+    if asked_counters || draft.facts.windows.looked.is_some() {
+        // Charged before the lane asked.
         draft.charged = true;
         return Ok(());
     }

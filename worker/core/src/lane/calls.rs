@@ -55,6 +55,14 @@ pub struct Answers<'a> {
     pub looked: Option<&'a Looked>,
 }
 
+impl Answers<'_> {
+    /// Whether other objects were asked. Before that, the call got as far as its tool, and was charged.
+    #[must_use]
+    pub const fn were_asked(&self) -> bool {
+        self.looked.is_some() || !self.leases.is_empty()
+    }
+}
+
 impl Lane {
     /// Charges a caller without a credential before the lane verifies its warrant: somebody who read a chain
     /// that is still valid can send it with any proof. Call this once for each request, before
@@ -125,11 +133,11 @@ impl Lane {
             }
             None => false,
         };
-        // No signature is verified for a call that is over its agent's rate. If windows were asked before,
-        // the call was charged then, and the rate is not checked again. A caller without a credential was
-        // charged by `admit`.
+        // No signature is verified for a call that is over its agent's rate. If counters or windows were asked
+        // before, the call was charged then, and the rate is not checked again. A caller without a credential
+        // was charged by `admit`.
         let is_judged_here = warrant::is_judged_by_lane(command)
-            && (answers.looked.is_some()
+            && (answers.were_asked()
                 || command.located
                 || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
         let judged = match is_judged_here {
@@ -181,15 +189,16 @@ impl Lane {
             ..facts
         };
         let mut step = decide(engine, &facts, command);
-        if !step.needs.is_empty() {
-            return Ok(Called::NotLeased(step.needs));
-        }
-        if !step.looks.is_empty() {
-            // The request is charged now, so that a flood of calls does not look at windows.
+        if !step.needs.is_empty() || !step.looks.is_empty() {
+            // The request is charged now, so that a flood of calls neither leases more than the agent's rate allows, nor
+            // looks at windows.
             if let Some(held) = self.agents.get_mut(&call.agent) {
                 held.state = step.agent;
             }
-            return Ok(Called::NotCounted(step.looks));
+            return Ok(match step.needs.is_empty() {
+                false => Called::NotLeased(step.needs),
+                true => Called::NotCounted(step.looks),
+            });
         }
         let is_known = !step.counted.is_some_and(Counted::is_unknown_caller);
         if is_known

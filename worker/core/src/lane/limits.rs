@@ -28,10 +28,22 @@ pub(super) struct Limits {
     pub reservations: HashMap<String, Reservation>,
     /// How many of them are of calls that Gateward forwarded.
     forwarded: usize,
-    /// How many are of each agent.
-    of_agents: HashMap<String, usize>,
+    of_agents: HashMap<String, Own>,
     /// What the lane holds of leases for calls that waited, by the book's name, with the lease's number.
     pub held: HashMap<String, (u64, Amount)>,
+}
+
+/// How many reservations one agent has: of calls that asked, and of forwarded calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Own {
+    asked: usize,
+    forwarded: usize,
+}
+
+impl Own {
+    const fn of(&mut self, forwarded: bool) -> &mut usize {
+        if forwarded { &mut self.forwarded } else { &mut self.asked }
+    }
 }
 
 impl Limits {
@@ -107,10 +119,11 @@ impl Limits {
         let (agent, key_id) = (&command.call.agent, &command.key_id);
         let first = records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
         let asked = self.reservations.len() - self.forwarded;
-        let own = self.of_agents.get(agent).is_none_or(|own| *own < MAX_RESERVATIONS_OF_AGENT);
+        let own = self.of_agents.get(agent).copied().unwrap_or_default();
+        let has_space = |own, all| own < MAX_RESERVATIONS_OF_AGENT && all < MAX_RESERVATIONS;
         let space = ReservationSpace {
-            forwarded: own && self.forwarded < MAX_RESERVATIONS,
-            asked: own && asked < MAX_RESERVATIONS,
+            forwarded: has_space(own.forwarded, self.forwarded),
+            asked: has_space(own.asked, asked),
         };
         if self.books.is_empty() {
             return Books { space, ..Books::NONE };
@@ -138,17 +151,19 @@ impl Limits {
         }
         if let Some(ended) = settles.and_then(|id| self.reservations.remove(&id)) {
             self.forwarded -= usize::from(ended.forwarded);
-            let left = self.of_agents.get(&ended.agent).map_or(0, |count| count - 1);
-            match left {
-                0 => drop(self.of_agents.remove(&ended.agent)),
-                _ => drop(self.of_agents.insert(ended.agent, left)),
+            if let Some(own) = self.of_agents.get_mut(&ended.agent) {
+                *own.of(ended.forwarded) -= 1;
+                if own.asked + own.forwarded == 0 {
+                    self.of_agents.remove(&ended.agent);
+                }
             }
         }
     }
 
     fn insert(&mut self, reservation: Reservation) {
         self.forwarded += usize::from(reservation.forwarded);
-        *self.of_agents.entry(reservation.agent.clone()).or_default() += 1;
+        *self.of_agents.entry(reservation.agent.clone()).or_default().of(reservation.forwarded) +=
+            1;
         self.reservations.insert(reservation.decision_id.clone(), reservation);
     }
 

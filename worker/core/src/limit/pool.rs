@@ -97,6 +97,13 @@ impl Pool {
         self.shares.entry(lane).or_default()
     }
 
+    /// Whether the lane does not know the newest bound. It gets nothing then.
+    fn is_outdated(&mut self, ask: &Ask) -> bool {
+        let outdated = ask.revision < self.revision;
+        self.revision = self.revision.max(ask.revision);
+        outdated
+    }
+
     fn grant_share(
         &mut self,
         max: Amount,
@@ -119,9 +126,7 @@ impl Pool {
         // What is neither used nor granted to another lane.
         let others = self.outstanding().minus(unheard).minus(free);
         let rest = max.minus(self.spent).minus(others);
-        // A lane that does not know the newest bound gets nothing.
-        let outdated = ask.revision < self.revision;
-        self.revision = self.revision.max(ask.revision);
+        let outdated = self.is_outdated(ask);
         let mut fits = Amount::ZERO;
         for need in ask.needs.iter().filter(|_| !outdated) {
             if fits.plus(*need) <= rest {
@@ -129,7 +134,7 @@ impl Pool {
             }
         }
         let all = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
-        let in_advance = match window {
+        let mut in_advance = match window {
             // In advance, all lanes together get at most half of what is left. A lane whose calls do not fit
             // gets nothing in advance. Otherwise it could collect the amounts that calls of other lanes need.
             Some(_) if !outdated && fits == all => {
@@ -139,6 +144,11 @@ impl Pool {
             }
             _ => Amount::ZERO,
         };
+        // The sum of a lane's grants only grows, also by what the lane gave back. It must stay an amount that can be
+        // stored.
+        if known.plus(fits.minus(free)).plus(in_advance) > Amount::LARGEST {
+            (fits, in_advance) = (Amount::ZERO, Amount::ZERO);
+        }
         let share = self.share(ask.lane);
         let target = known.plus(fits.minus(free)).plus(in_advance);
         share.granted = share.granted.max(target);
@@ -165,9 +175,11 @@ impl Pool {
     fn grant_tokens(&mut self, rate: Rate, ask: &Ask, now_ms: u64) -> (Granted, bool) {
         let mut bucket = self.bucket.unwrap_or_else(|| Bucket::full(rate, now_ms));
         bucket.repair_clock(now_ms);
-        let enough = ask.needs.iter().take_while(|_| bucket.charge(rate, now_ms, 1)).count();
+        let outdated = self.is_outdated(ask);
+        let may_take = |_: &&Amount| !outdated && bucket.charge(rate, now_ms, 1);
+        let enough = ask.needs.iter().take_while(may_take).count();
         let rest = u64::from(bucket.status(rate).remaining).min(rate.refill_per_s());
-        let in_advance = rest / (2 * u64::from(ask.lanes.max(1)));
+        let in_advance = if outdated { 0 } else { rest / (2 * u64::from(ask.lanes.max(1))) };
         let in_advance = u32::try_from(in_advance).unwrap_or_default();
         let in_advance = if bucket.charge(rate, now_ms, in_advance) { in_advance } else { 0 };
         self.number += 1;
@@ -180,7 +192,7 @@ impl Pool {
             returned: Amount::ZERO,
             back: Amount::ZERO,
             left: Amount::whole(bucket.status(rate).remaining.into()),
-            overdrawn: false,
+            overdrawn: outdated,
             retry_after_s: Some(bucket.retry_after_s(rate, 1).max(1)),
         };
         (answer, enough == ask.needs.len())

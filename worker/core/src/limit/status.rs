@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::amount::Amount;
 use super::book::{At, Book, Counter, Covered, Ledger};
 use super::definition::{Kind, Limit};
-use super::lease::Terms;
+use super::lease::{Lease, Terms};
 use super::rule::Rule;
 use super::window::Window;
 
@@ -42,8 +42,9 @@ pub fn statuses(
         let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
         let states = covered.map(|limit| {
             let mut status = status(&ledger.book, limit, at);
-            if ledger.leased.is_some() && ledger.book.lease(&limit.counter).is_none() {
-                // Without a lease, the lane does not know what is left.
+            let lasts = |lease: &Lease| at.now_ms < lease.ends_at_ms;
+            if ledger.leased.is_some() && !ledger.book.lease(&limit.counter).is_some_and(lasts) {
+                // Without a lease that lasts, the lane does not know what is left.
                 status.remaining = None;
             }
             status
@@ -70,8 +71,10 @@ pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
         status.max = Terms::of(&limit.rule).map(|terms| terms.max());
         status.remaining = Some(lease.left());
         status.reserved = Some(lease.reserved);
+        // The lease of a rate ends long before the counter's bucket is full.
+        let ends_with_window = !matches!(limit.kind, Kind::Concurrency | Kind::Rate);
         let wait_ms = lease.ends_at_ms.saturating_sub(at.now_ms);
-        status.reset_s = Some(wait_ms.div_ceil(1_000)).filter(|_| limit.kind != Kind::Concurrency);
+        status.reset_s = Some(wait_ms.div_ceil(1_000)).filter(|_| ends_with_window);
         status.window_s = match &limit.rule {
             Rule::Rate(rate) => Some(rate.window_s()),
             rule => rule.calendar().map(|calendar| calendar.window.longest_s()),

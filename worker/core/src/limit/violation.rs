@@ -90,7 +90,7 @@ impl Violation {
         }
         let number = |amount: &Option<Amount>| amount.unwrap_or_default().to_string();
         let (max, requested) = (number(max), number(requested));
-        let left = number(&self.remaining);
+        let left = self.remaining.map_or_else(String::new, |left| format!("; {left} is left"));
         let mut text = match self.kind {
             Kind::Hours => format!("The limit `{limit_id}` does not allow calls at this time."),
             Kind::PerCall => format!(
@@ -105,8 +105,7 @@ impl Violation {
             Kind::Quota | Kind::Amount | Kind::Budget => {
                 let window = self.window.map_or("", Window::as_str);
                 format!(
-                    "The limit `{limit_id}` allows {max} per {window}; {left} is left, and this call needs \
-                     {requested}."
+                    "The limit `{limit_id}` allows {max} per {window}{left}, and this call needs {requested}."
                 )
             }
         };

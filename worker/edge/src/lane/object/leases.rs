@@ -39,6 +39,14 @@ const RETRY_RECALL_S: u64 = 1;
 /// Subjects for which a counter remembers when it last asked. With more, it forgets all.
 const MAX_RECALLED: usize = 1_000;
 
+/// When a counter last asked lanes to give back, and for which lane.
+pub(super) struct Recalled {
+    at_ms: u64,
+    lane: u16,
+    /// The first other lane that was refused during the pause. It has the next turn for as long as the pause took.
+    next: Option<u16>,
+}
+
 /// The answers of counters to one call. The lane holds the granted parts for the call until this is dropped.
 pub struct Answers<'a> {
     lane: &'a GateLane,
@@ -188,7 +196,7 @@ impl GateLane {
         if lanes.is_empty() {
             return Ok(LaneReply::Leased(Some(first)));
         }
-        if !self.may_recall(subject, lanes.len()) {
+        if !self.may_recall(subject, ask.lane, lanes.len()) {
             // Other lanes may have parts that they do not use.
             let retry_after_s = Some(RETRY_RECALL_S);
             return Ok(LaneReply::Leased(Some(Granted { retry_after_s, ..first })));
@@ -211,18 +219,27 @@ impl GateLane {
         Ok(LaneReply::Leased(grant()?.map(|(granted, _)| granted)))
     }
 
-    fn may_recall(&self, subject: &str, lanes: usize) -> bool {
+    /// Whether the counter may ask the lanes now. A flood of one lane's calls does not take the turn of another lane
+    /// that was refused during the pause.
+    fn may_recall(&self, subject: &str, lane: u16, lanes: usize) -> bool {
         let now_ms = Date::now().as_millis();
         let mut recalled = self.recalled.borrow_mut();
-        let last_ms = recalled.get(subject).copied().unwrap_or_default();
         let pause_ms = RECALL_PAUSE_MS.max(RECALL_PAUSE_OF_LANE_MS * lanes as u64);
-        if now_ms.abs_diff(last_ms) < pause_ms {
-            return false;
+        if let Some(last) = recalled.get_mut(subject) {
+            let passed_ms = now_ms.abs_diff(last.at_ms);
+            let is_turn_of_another =
+                passed_ms < 2 * pause_ms && last.next.is_some_and(|next| next != lane);
+            if passed_ms < pause_ms || is_turn_of_another {
+                if lane != last.lane {
+                    last.next.get_or_insert(lane);
+                }
+                return false;
+            }
         }
         if recalled.len() >= MAX_RECALLED {
             recalled.clear();
         }
-        recalled.insert(subject.to_owned(), now_ms);
+        recalled.insert(subject.to_owned(), Recalled { at_ms: now_ms, lane, next: None });
         true
     }
 

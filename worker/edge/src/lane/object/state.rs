@@ -11,6 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::{Env, Error};
 
+use super::leases::Recalled;
 use super::loads::{Database, SharedLoad};
 use super::queue::Queue;
 use crate::lane::sql::ObjectSql;
@@ -29,8 +30,8 @@ pub struct GateLane {
     pub(super) loads: RefCell<HashMap<String, SharedLoad>>,
     /// Calls that wait for parts of limits that lanes share, by the names of the leases' books.
     pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
-    /// In a limit's counter object: when it last asked lanes to give back, by subject.
-    pub(super) recalled: RefCell<HashMap<String, u64>>,
+    /// In a limit's counter object: for whom it last asked lanes to give back, by subject.
+    pub(super) recalled: RefCell<HashMap<String, Recalled>>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
     /// How late the last alarm ran.
