@@ -1,9 +1,9 @@
 // Secrets, arguments and results are marked, every endpoint is called with them, and then they are searched for where
-// they must not be: in the log, in D1, in what webhooks get, in the lanes once approvals are closed, and in every
-// answer except the few whose purpose is to return them.
+// they must not be: in the log, in D1, in metrics, in what webhooks get, in the objects of windows and of limits, in the
+// lanes once approvals are closed, and in every answer except the few whose purpose is to return them.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { IssuedRun, IssuedWebhook } from "../support/api/types.gen.ts";
+import type { IssuedRun, IssuedWebhook, Limit } from "../support/api/types.gen.ts";
 import { BOOTSTRAP_SECRET, eventually, Gateward, HINDERED, MAC_KEY, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { isOwn, readLine } from "../support/log.ts";
 import { endpoint, mcpRows, post, PREFIX } from "../support/mcp.ts";
@@ -65,7 +65,9 @@ let upstream: Upstream;
 let receiver: Receiver;
 let tenant: Tenant;
 let ids: Ids;
-let tokens: { agent: string; harness: string; operator: string };
+let tokens: { agent: string; harness: string; operator: string; refunder: string };
+/** A limit that all lanes share, so it has an object of its own. */
+let shared: Limit;
 /** The token of the agent among the ids. */
 let populatedToken: string;
 
@@ -99,7 +101,8 @@ beforeAll(async () => {
   const operator = await tenant.apiWith([...ADMINISTRATOR_SCOPES, TENANTS_SCOPE]);
   const agent = await tenant.agent();
   const harness = await tenant.agent("harness", {}, { assigns_runs: true });
-  tokens = { agent: agent.token, harness: harness.token, operator: operator.token };
+  const refunder = await tenant.agent("refunder", { groups: ["support"] });
+  tokens = { agent: agent.token, harness: harness.token, operator: operator.token, refunder: refunder.token };
   for (const [who, token] of Object.entries({ ...tokens, administrator: tenant.admin })) MARKS[`the ${who}'s secret`] = secretOf(token);
 
   const credential = { binding: "UPSTREAM_MARKED" };
@@ -176,6 +179,33 @@ async function decideCalls(token: string): Promise<void> {
   ]) {
     await send("POST", "/v1/authorize", { token, text });
   }
+}
+
+/** Calls that a window of the tenant and a limit of all lanes count: some pass, one waits, some are denied. */
+async function countedCalls(): Promise<void> {
+  const rule = { kind: "amount" as const, max: "1000", pointer: "/amount", window: "day" as const, tools: ["crm/refund"] };
+  shared = await tenant.api.create<Limit>("/v1/limits", { limit_id: "refunds", subject_kind: "tenant", subject: "*", rule });
+  const refund = async (customer_id: string, more: object = {}) => {
+    const answer = await gateward.decide(
+      tokens.refunder,
+      readCall({
+        agent: { id: "refunder" },
+        tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id, amount: 20, currency: "EUR" } },
+        context: { source_trust: "trusted_internal_signed" },
+        ...more,
+      }),
+    );
+    // A lane has the arguments of an approval while it is open.
+    const approval = answer.approval?.approval_id;
+    if (approval) expect((await send("POST", `/v1/approvals/${approval}/cancel`, { token: tenant.admin, text: "{}" })).status).toBe(200);
+    return answer.reason_code;
+  };
+  const codes: string[] = [];
+  for (let call = 0; call < 3; call += 1) codes.push(await refund(APPROVED));
+  expect(codes).toEqual(["policy_allow", "policy_allow", "policy_require_approval"]);
+  await refund(APPROVED, { dry_run: true });
+  await refund(APPROVED, { context: { source_trust: "malicious_suspected" } });
+  await refund(`${APPROVED}${"x".repeat(600)}`);
 }
 
 /** Calls through Gateward whose answers have marks, in every form that the server's answer can have. */
@@ -310,9 +340,8 @@ async function database(): Promise<Record<string, string>> {
   return Object.fromEntries(rows);
 }
 
-/** The same for a lane's own storage. */
-async function lane(): Promise<Record<string, string>> {
-  const object = `${TENANT}/0`;
+/** The same for an object's own storage. */
+async function storageOf(object: string): Promise<Record<string, string>> {
   const tables = await gateward.laneRows<{ name: string }>(object, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'");
   const rows = await Promise.all(tables.map(async ({ name }) => [name, JSON.stringify(await gateward.laneRows(object, `SELECT * FROM "${name}"`))] as const));
   return Object.fromEntries(rows);
@@ -323,6 +352,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   await proxyCalls(tokens.agent);
   await assignedRun();
   await approvedCalls();
+  await countedCalls();
   for (const route of ROUTES) await refusedRequests(route);
   for (const path of ["/metrics", "/nothing"]) await send("GET", withQuery(path), { token: tokens.operator });
 
@@ -349,6 +379,9 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   }
   expect(refused).toEqual(REFUSED);
   await tenant.flushed();
+  const metrics = await send("GET", "/metrics", { token: tokens.operator });
+  expect(metrics.status).toBe(200);
+  expect(await metrics.text()).toContain("gateward_decisions_total");
 
   const misplaced = answers.flatMap(({ what, text }) => {
     const allowed = EXCEPTIONS.filter((exception) => exception.answers.test(what)).flatMap(({ marks }) => marks);
@@ -360,7 +393,14 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   }
   const elsewhere = { ...(await database()), log: gateward.logs().join("\n"), "messages to the webhook": JSON.stringify(receiver.received) };
   for (const [where, text] of Object.entries(elsewhere)) misplaced.push(...found(text).map((mark) => `${mark} in ${where}`));
-  for (const [where, text] of Object.entries(await lane())) misplaced.push(...found(text).map((mark) => `${mark} in the lane's ${where}`));
+  const { limit_id, created_at, rule } = shared;
+  const counter = `_limits/${TENANT}/${limit_id}.${Date.parse(created_at)}.${rule.kind}.${rule.window ?? ""}`;
+  const windows = Array.from({ length: 32 }, (_, object) => `_windows/${TENANT}/${object}`);
+  const stored: Record<string, Record<string, string>> = {};
+  for (const object of [`${TENANT}/0`, counter, ...windows]) stored[object] = await storageOf(object);
+  for (const [object, tables] of Object.entries(stored)) {
+    for (const [where, text] of Object.entries(tables)) misplaced.push(...found(text).map((mark) => `${mark} in ${where} of ${object}`));
+  }
   expect([...new Set(misplaced)]).toEqual([]);
 
   // Check the search itself: it must find marks where they are allowed.
@@ -368,6 +408,8 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   expect(answers.some(({ text }) => text.includes(APPROVED))).toBe(true);
   expect(issued.length).toBeGreaterThan(3);
   expect(receiver.received.length).toBeGreaterThan(0);
+  expect(windows.some((object) => (stored[object]?.windows ?? "[]") !== "[]")).toBe(true);
+  expect(Object.values(stored[counter] ?? {}).join()).toContain("shares");
   expect(elsewhere).toHaveProperty("receipts", expect.stringContaining(IN_PATH));
   expect(elsewhere).toHaveProperty("decisions", expect.stringContaining("list_issues"));
   expect(gateward.logs().filter(isOwn).map(readLine).length).toBeGreaterThan(2);

@@ -1,7 +1,7 @@
 // W3C Trace Context: what a tool gets of its caller's trace, and where the trace is recorded.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { DecisionRecord } from "../support/api/types.gen.ts";
-import { Gateward, MAC_KEY, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { Gateward, HINDERED, MAC_KEY, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { endpoint, mcpRows, post } from "../support/mcp.ts";
 import { type Exchange, json, Upstream } from "../support/upstream.ts";
 
@@ -159,4 +159,25 @@ test("a failure is logged with the request, the trace and the tenant", async () 
       detail: "`UPSTREAM_MISSING`: the secret does not exist",
     },
   ]);
+});
+
+test("a window that does not answer is logged with the request and the trace", async () => {
+  const hindered = await Gateward.start({ entry: HINDERED });
+  try {
+    const own = await hindered.tenant();
+    const refunder = await own.agent("refunder", { groups: ["support"] });
+    await hindered.hold("looks");
+    const call = readCall({
+      agent: { id: refunder.name },
+      tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id: "c-1", amount: 20, currency: "EUR" } },
+      context: { source_trust: "trusted_internal_signed" },
+    });
+    const denied = await hindered.decide(refunder.token, call, { headers: { traceparent: parent(), "x-request-id": "req-8" } });
+    expect(denied).toMatchObject({ reason_code: "velocity_unavailable", trace_id: TRACE });
+    const lines = hindered.lines().filter(({ event }) => event === "window_not_answered");
+    expect(lines).toMatchObject([{ tenant: own.name, lane: 0, request_id: "req-8", trace_id: TRACE }]);
+  } finally {
+    await hindered.release();
+    await hindered.close();
+  }
 });

@@ -53,7 +53,7 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     };
     let parsed = policies::read(&sources.policies, &mut errors);
     let (warnings, schema_text) = match schema {
-        Some((schema, text)) => (policies::validate(schema, &parsed, &mut errors), text),
+        Some((schema, text)) => (policies::validate(schema, &parsed, &windows, &mut errors), text),
         None => (Vec::new(), String::new()),
     };
     let compiled = assemble(sources, (tools, windows, rules), &parsed, errors)?;

@@ -7,7 +7,7 @@ use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
 use gateward_core::name::is_name;
 use gateward_core::policy::expression;
-use gateward_core::policy::hierarchy::{Unanswerable, unanswerable};
+use gateward_core::policy::hierarchy::{self, Unanswerable, unanswerable};
 use serde_json::Value;
 
 use crate::annotations::{self, Annotations, Mistake};
@@ -15,8 +15,9 @@ use crate::bounds::{
     MAX_BUNDLE_BYTES, MAX_EXPRESSION_DEPTH, MAX_POLICIES, MAX_POLICY_BYTES, MAX_POLICY_NESTING,
 };
 use crate::error::PolicyError;
-use crate::sources::SourceFile;
+use crate::sources::{SourceFile, VELOCITY_PATH};
 use crate::split::{PolicyText, annotation, split};
+use crate::velocity::Window;
 
 /// A policy that Cedar parsed.
 pub(crate) struct Parsed<'a> {
@@ -174,11 +175,12 @@ fn read_policy<'a>(
     Some(Parsed { file, range, tenant, policy: policy.new_id(cedar_id), expressions, annotations })
 }
 
-/// Checks every policy strictly against the schema, and adds mistakes to `errors`. Returns probable
-/// mistakes: a policy that can never apply, or text that looks like other text.
+/// Checks every policy strictly against the schema, and whether the windows that it names exist. Adds mistakes to
+/// `errors`. Returns probable mistakes: a policy that can never apply, or text that looks like other text.
 pub(crate) fn validate(
     schema: Schema,
     parsed: &[Parsed],
+    windows: &[Window],
     errors: &mut Vec<PolicyError>,
 ) -> Vec<PolicyError> {
     let mut set = PolicySet::new();
@@ -201,12 +203,26 @@ pub(crate) fn validate(
             located_in(id, &error.into()).unwrap_or_else(unplaced)
         })
         .collect();
+    found.extend(parsed.iter().flat_map(|parsed| unknown_windows(parsed, windows)));
     // Cedar reports a mistake once for every action to which the policy applies.
     found.sort();
     found.dedup_by(|a, b| (&a.file, a.line, &a.text) == (&b.file, b.line, &b.text));
     errors.append(&mut found);
     let warnings = result.validation_warnings();
     warnings.filter_map(|warning| located_in(warning.policy_id(), &warning.into())).collect()
+}
+
+/// Names of windows that no window has. Cedar reports only those that no `has` guards.
+fn unknown_windows<'a>(
+    Parsed { file, range, policy, .. }: &'a Parsed<'a>,
+    windows: &'a [Window],
+) -> impl Iterator<Item = PolicyError> {
+    let is_known = |name: &str| windows.iter().any(|window| window.name == name);
+    let named = hierarchy::windows(policy.as_ref()).into_iter();
+    named.filter(move |(_, name)| !is_known(name)).map(move |(part, name)| {
+        let place = part.map_or(range.clone(), |p| range.start + p.start..range.start + p.end);
+        PolicyError::at(file, place, format!("`{VELOCITY_PATH}` has no window `{name}`:"))
+    })
 }
 
 /// Cedar's error about a policy that begins at `start` of its file.

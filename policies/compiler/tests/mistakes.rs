@@ -920,6 +920,45 @@ fn a_policy_can_name_only_windows_that_count_its_tool() {
 }
 
 #[test]
+fn a_window_that_does_not_exist_is_told_also_if_the_condition_tests_for_it() {
+    const WINDOWS: &str = r#"{
+      "all": { "tools": ["*"], "window_s": 60, "reach": "agent" },
+      "mails": { "tools": ["mail/*"], "window_s": 60, "reach": "tenant" }
+    }"#;
+    let told = |condition: &str| -> String {
+        let policy = format!(
+            "@id(\"a\") @reason(\"r\") forbid (principal, action, resource)\nwhen {{ {condition} }};"
+        );
+        let errors = compile_windows(WINDOWS, &policy).err().unwrap_or_default();
+        errors.iter().map(|error| format!("{error}\n")).collect()
+    };
+    for condition in [
+        "context.velocity has unknown && context.velocity.unknown.count > 1",
+        "(context.velocity has unknown && context.velocity.unknown.count > 1) || context.velocity.all.count > 1",
+        "context.velocity has unknown",
+        "!(context.velocity has unknown)",
+        "context has velocity.unknown",
+        "context has velocity.unknown.count && context.velocity.unknown.count > 1",
+        "context.velocity has unknown.count",
+        r#"context["velocity"] has "unknown""#,
+        "(if context.sensitive then context.velocity else context.velocity) has unknown",
+        "context.velocity.unknown.count > 1",
+    ] {
+        let told = told(condition);
+        assert!(told.starts_with("policies/base/x.cedar:2:"), "{condition}: {told}");
+        assert!(told.contains("unknown"), "{condition}: {told}");
+    }
+    for condition in [
+        "context.velocity has mails && context.velocity.mails.count > 1",
+        "context has velocity.mails && context.velocity.mails.count > 1",
+        "context.velocity has mails.count",
+        "context has velocity && context.velocity.all.count > 1",
+    ] {
+        assert_eq!(told(condition), "", "{condition}");
+    }
+}
+
+#[test]
 fn a_file_elsewhere_is_refused() {
     let policy = "@id(\"a\") permit (principal, action, resource);";
     for path in [

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use gateward_core::credential::token::secret_hash;
 use gateward_core::lane::Lane;
-use gateward_core::metrics::{MAX_SERIES_OF_METRIC, Metric, OTHER, Series};
+use gateward_core::metrics::{BOUNDS, Metric, MetricBound, OTHER, Series};
 use gateward_core::name::is_name;
 use gateward_core::sql::d1;
 use rusqlite::{Connection, params};
@@ -195,13 +195,14 @@ fn a_batch_that_d1_commits_late_counts_nothing_twice() {
 #[test]
 fn series_with_names_are_bounded_and_the_rest_is_other() {
     let gate = Gate::new();
+    let most = bound_of(Metric::Decisions).names_max;
     // In two flushes. The second one exceeds the bound.
-    let first = MAX_SERIES_OF_METRIC - 10;
+    let first = most - 10;
     flush_metrics(&gate.database, TENANT, 0, &decisions(0..first), &json!({}));
-    let more = decisions(first - 5..MAX_SERIES_OF_METRIC + 20);
+    let more = decisions(first - 5..most + 20);
     flush_metrics(&gate.database, TENANT, 0, &more, &json!({}));
     let found = counters(&gate.database);
-    assert_eq!(found.len(), MAX_SERIES_OF_METRIC + 1);
+    assert_eq!(found.len(), most + 1);
     assert_eq!(found[&format!(r#"decisions ["allow","policy_allow"] ["{OTHER}"]"#)], 20);
     let old = format!(r#"decisions ["allow","policy_allow"] ["s","t{}"]"#, first - 1);
     assert_eq!(found[&old], 2, "a series that exists goes on");
@@ -214,9 +215,111 @@ fn series_with_names_are_bounded_and_the_rest_is_other() {
     assert_eq!(gate.count(others), 1);
 }
 
+fn bound_of(metric: Metric) -> MetricBound {
+    BOUNDS.into_iter().find(|bound| bound.metric == metric).unwrap()
+}
+
+/// A series of each server, as a forwarded call has it.
+fn proxied(servers: std::ops::Range<usize>, outcome: &str, bucket: &Json) -> Json {
+    let series = |server| json!(["proxied_ms", [outcome, bucket], [format!("s{server:03}")], 1]);
+    servers.map(|server| json!([series(server), [1]])).collect()
+}
+
 #[test]
-fn the_bound_and_the_name_in_the_statement_are_the_constants() {
-    assert!(d1::FLUSH_METRICS.contains(&format!("<= {MAX_SERIES_OF_METRIC} ")));
+fn a_server_that_is_known_keeps_its_series_when_it_begins_to_fail() {
+    let gate = Gate::new();
+    let MetricBound { names_max, series_max, .. } = bound_of(Metric::ProxiedSeconds);
+    let flush = |servers: std::ops::Range<usize>, outcome: &str, bucket: &Json| {
+        let entries = proxied(servers, outcome, bucket);
+        flush_metrics(&gate.database, TENANT, 0, &entries, &json!({}));
+    };
+    // More servers than there is room for, in one flush with a second series of each.
+    let mut both = proxied(0..names_max + 3, "answered", &json!(10));
+    let second = proxied(0..names_max + 3, "answered", &json!(50));
+    both.as_array_mut().unwrap().extend(second.as_array().unwrap().clone());
+    flush_metrics(&gate.database, TENANT, 0, &both, &json!({}));
+    expect(
+        &gate,
+        &[
+            (r#"proxied_ms ["answered",50] ["s000"]"#, 1),
+            (r#"proxied_ms ["answered",10] ["_other"]"#, 3),
+            (r#"proxied_ms ["answered",50] ["_other"]"#, 3),
+        ],
+    );
+    assert_eq!(counters(&gate.database).len(), 2 * names_max + 2);
+    // All servers fail in every way. All series of the known servers have room.
+    let bounds = match Metric::ProxiedSeconds.definition().kind {
+        gateward_core::metrics::Kind::Histogram(bounds) => bounds,
+        _ => panic!("a histogram"),
+    };
+    let buckets: Vec<Json> = bounds.iter().map(|bound| json!(bound)).chain([json!(null)]).collect();
+    let outcomes = gateward_core::metrics::Ended::ALL;
+    for outcome in outcomes {
+        for bucket in &buckets {
+            flush(0..names_max + 3, outcome.as_str(), bucket);
+        }
+    }
+    let found = counters(&gate.database);
+    let others = buckets.len() * outcomes.len();
+    assert_eq!(found.len(), names_max * others + others);
+    assert!(names_max * others <= series_max);
+    let last = format!(r#"proxied_ms ["timed_out",null] ["s{:03}"]"#, names_max - 1);
+    assert_eq!(found[&last], 1);
+    assert_eq!(found[r#"proxied_ms ["timed_out",null] ["_other"]"#], 3);
+}
+
+#[test]
+fn names_that_are_known_have_a_bounded_number_of_series() {
+    let gate = Gate::new();
+    let MetricBound { series_max, .. } = bound_of(Metric::LimitsHit);
+    let kinds = series_max / 10 + 5;
+    for kind in 0..kinds {
+        let totals = (0..10).map(|limit| {
+            let series = json!(["limits_hit", [format!("k{kind:04}")], [format!("l{limit}")]]);
+            (series.to_string(), json!(1))
+        });
+        flush_metrics(&gate.database, TENANT, 0, &json!([]), &totals.collect());
+    }
+    let found = counters(&gate.database);
+    let others = found.keys().filter(|series| series.ends_with(r#"["_other"]"#)).count();
+    assert_eq!((found.len() - others, others), (series_max, 5));
+    assert_eq!(found.values().sum::<i64>(), 10 * kinds as i64, "nothing is lost");
+}
+
+#[test]
+fn series_that_are_known_are_found_by_their_keys() {
+    let database = support::database();
+    let plan = format!("EXPLAIN QUERY PLAN {}", d1::FLUSH_METRICS);
+    let mut plan = database.prepare(&plan).unwrap();
+    let mut rows = plan.raw_query();
+    let mut lines = Vec::<String>::new();
+    while let Some(row) = rows.next().unwrap() {
+        lines.push(row.get(3).unwrap());
+    }
+    let reads: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("metric_counters") || line.contains(" c "))
+        .collect();
+    assert!(reads.iter().all(|line| line.starts_with("SEARCH")) && !reads.is_empty(), "{lines:#?}");
+    assert!(
+        reads.iter().any(|line| line.contains("(tenant=? AND metric=? AND labels=? AND names=?)")),
+        "{lines:#?}"
+    );
+    assert!(reads.iter().any(|line| line.contains("(tenant=? AND metric=?)")), "{lines:#?}");
+}
+
+#[test]
+fn every_metric_with_names_has_bounds() {
+    let named = Metric::ALL.iter().filter(|metric| !metric.definition().names.is_empty());
+    assert!(named.copied().eq(BOUNDS.map(|bound| bound.metric)));
+}
+
+#[test]
+fn the_bounds_and_the_name_in_the_statement_are_the_constants() {
+    for MetricBound { metric, names_max, series_max } in BOUNDS {
+        let bound = format!("('{}', {names_max}, {series_max})", metric.key());
+        assert!(d1::FLUSH_METRICS.contains(&bound), "{bound}");
+    }
     assert!(d1::FLUSH_METRICS.contains(&format!("json_array('{OTHER}')")));
     assert!(!is_name(OTHER), "a server of this name would share the series");
 }

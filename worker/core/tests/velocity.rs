@@ -15,7 +15,7 @@ use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, TENANT, read_call, records, with};
+use support::{Fault, Gate, START_MS, Storage, TENANT, read_call, records, with};
 
 const SCHEMA: &str = include_str!("../../../policies/schema.cedarschema");
 
@@ -127,6 +127,7 @@ fn a_dry_run_reads_and_leaves_no_trace() {
         let dry = with(call(arguments(json!({"n": n}))), json!({"dry_run": true}));
         assert_eq!(gate.call(&dry).1["decision"], "allow", "{n}");
     }
+    assert_eq!((stored(&gate.storage), stored(&gate.windows.borrow())), (0, 0));
     passes(&gate, json!({}));
     passes(&gate, json!({}));
     let dry = with(call(arguments(json!({}))), json!({"dry_run": true}));
@@ -221,25 +222,109 @@ fn command(parameters: &Value) -> GateCommand {
     support::command(&call(parameters.clone()))
 }
 
+/// The rows of windows in a storage.
+fn stored(storage: &Storage) -> i64 {
+    storage.connection.query_row("SELECT count(*) FROM windows", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_call_that_is_denied_leaves_no_row() {
+    let gate = gate();
+    for n in 0..3 {
+        let change = json!({"context": {"source_trust": "unknown"}});
+        let denied = with(call(arguments(json!({"n": n, "customer": n}))), change);
+        assert_eq!(gate.call(&denied).1["reason"], "claimed");
+    }
+    assert_eq!(stored(&gate.windows.borrow()), 0);
+    passes(&gate, json!({}));
+    let denied = with(call(arguments(json!({}))), json!({"context": {"source_trust": "unknown"}}));
+    assert_eq!(gate.call(&denied).1["reason"], "claimed");
+    assert_eq!((stored(&gate.windows.borrow()), in_window(&gate, json!({}))), (1, 1));
+}
+
+#[test]
+fn a_withdrawal_says_whether_it_found_the_call() {
+    let gate = gate();
+    let Called::NotCounted(looks) = step(&gate, &command(&arguments(json!({}))), None) else {
+        panic!("the window is asked")
+    };
+    let look = &looks[0];
+    let withdraw = |entry: &str| Lane::withdraw(&*gate.windows.borrow(), entry, look).unwrap();
+    assert!(!withdraw("0"), "it never looked");
+    for call in 0..33 {
+        gate.look(Some(&call.to_string()), look).unwrap();
+    }
+    assert!(!withdraw("0"), "32 calls came after it");
+    assert!(withdraw("32") && !withdraw("32"));
+    assert_eq!(gate.look(None, look).unwrap().count, 32);
+}
+
 #[test]
 fn windows_that_are_over_are_deleted() {
     let gate = gate();
     for n in 0..3 {
         passes(&gate, json!({"n": n, "customer": n}));
     }
-    let stored = |gate: &Gate| -> i64 {
-        gate.storage
-            .connection
-            .query_row("SELECT count(*) FROM windows", [], |row| row.get(0))
-            .unwrap()
-    };
-    assert_eq!(stored(&gate), 3);
+    assert_eq!(stored(&gate.storage), 3);
     for _ in 0..8 {
         gate.now_ms.set(gate.now_ms.get() + 3_600_000);
         passes(&gate, json!({"n": 9, "customer": 9}));
         gate.flush_all();
     }
-    assert_eq!(stored(&gate), 1);
+    assert_eq!(stored(&gate.storage), 1);
+}
+
+/// Rows of windows that are over.
+const MANY: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500) \
+     INSERT INTO windows SELECT 'w/' || n, 1, '{\"window\":{\"slots\":[]}}' FROM n";
+
+#[test]
+fn the_alarm_of_an_idle_lane_deletes_all_windows_that_are_over() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    gate.flush_all();
+    gate.storage.connection.execute(MANY, []).unwrap();
+    gate.evict();
+    // The lane gets no calls, so it flushes nothing. Its alarm runs until nothing is due at once.
+    let alarm = |at_ms: u64| {
+        gate.on_lane(|lane, storage| lane.prune_windows(storage, at_ms)).unwrap().unwrap()
+    };
+    let mut at_ms = START_MS + 3_600_000;
+    assert_eq!(alarm(START_MS), at_ms, "the clock may have jumped");
+    let mut left = Vec::new();
+    loop {
+        let next_ms = alarm(at_ms);
+        left.push(stored(&gate.storage));
+        if next_ms > at_ms {
+            break;
+        }
+        at_ms = next_ms + 1;
+    }
+    assert_eq!(left, [1501, 501, 1]);
+}
+
+#[test]
+fn a_flush_deletes_as_many_windows_as_were_written_since_the_last_one() {
+    let gate = gate();
+    // The lane starts, so it has its tables.
+    gate.on_lane(|_, _| Ok(())).unwrap();
+    gate.storage.connection.execute(MANY, []).unwrap();
+    let flush = |at_ms: u64| {
+        gate.now_ms.set(at_ms);
+        gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, at_ms).map(drop))
+            .unwrap();
+        stored(&gate.storage)
+    };
+    assert_eq!(flush(START_MS), 2_500, "the clock may have jumped");
+    // One window for each call, more than a flush deletes otherwise.
+    let mut now_ms = START_MS + 3_600_000;
+    for n in 0..1_200 {
+        // The windows of the agent's and of the tenant's calls must not stop them.
+        now_ms += 61_000;
+        gate.now_ms.set(now_ms);
+        passes(&gate, json!({"n": n, "customer": n}));
+    }
+    assert_eq!(flush(now_ms), 2_500 + 1_200 - 1_200);
 }
 
 #[test]
@@ -275,9 +360,7 @@ fn one_alarm_deletes_a_bounded_number_of_windows_and_the_next_one_is_due_at_once
     let gate = gate();
     passes(&gate, json!({}));
     let windows = gate.windows.borrow();
-    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500) \
-         INSERT INTO windows SELECT 'w/' || n, 1, '{\"window\":{\"slots\":[]}}' FROM n";
-    windows.connection.execute(many, []).unwrap();
+    windows.connection.execute(MANY, []).unwrap();
     let mut object = Lane::start(&*windows).unwrap();
     let mut left = Vec::new();
     for (at_ms, again) in [

@@ -61,18 +61,27 @@ impl Lane {
         }))
     }
 
-    /// Removes a call from the window that counted it, because the call does not pass.
+    /// Removes a call from the window that counted it, because the call does not pass. Deletes the window if it counts
+    /// no other call. Returns whether the window had the call as one that can be withdrawn.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn withdraw(storage: &impl LaneSql, entry: &str, look: &Look) -> Result<(), StorageError> {
+    pub fn withdraw(
+        storage: &impl LaneSql,
+        entry: &str,
+        look: &Look,
+    ) -> Result<bool, StorageError> {
         let name = look.row();
-        let Some(mut window) = read::<SharedWindow>(storage, &name)? else { return Ok(()) };
-        match window.withdraw(entry) {
-            true => write(storage, &name, &window, look.width_ms),
-            false => Ok(()),
+        let Some(mut window) = read::<SharedWindow>(storage, &name)? else { return Ok(false) };
+        if !window.withdraw(entry) {
+            return Ok(false);
         }
+        match window.is_empty() {
+            true => storage.exec(sql::DELETE_WINDOW, &[Value::Text(name)]).map(drop)?,
+            false => write(storage, &name, &window, look.width_ms)?,
+        }
+        Ok(true)
     }
 }
 

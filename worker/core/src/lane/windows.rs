@@ -13,14 +13,16 @@ use crate::velocity::SlidingWindow;
 /// kilobyte.
 const MAX_WINDOWS: usize = 10_000;
 
-/// The most windows that are deleted at once because they are over: by one flush of a lane, or by one alarm
-/// of an object that holds windows of a tenant.
+/// The most windows that one alarm deletes because they are over. If more are over, the next alarm is due at once. A
+/// flush deletes as many, or as many as were written since the last flush if these are more.
 const MAX_EXPIRED_WINDOWS: i64 = 1_000;
 
 /// The windows of agents that a lane has in memory, by the names of their rows.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
     held: HashMap<String, SlidingWindow>,
+    /// Rows that were written since the last flush: it adds at most as many.
+    written: i64,
 }
 
 impl Windows {
@@ -52,12 +54,15 @@ impl Windows {
 
     /// Takes what was written.
     pub fn take(&mut self, rows: Vec<WindowRow>) {
+        self.written = self.written.saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         self.held.extend(rows.into_iter().map(|row| (row.name, row.window)));
     }
 
-    /// Deletes windows that are over, a bounded number of them.
+    /// Deletes windows that are over, a bounded number of them, but at least as many as were written since the last time.
+    /// So a lane does not add rows faster than it deletes them.
     pub fn expire(&mut self, storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
-        expire(storage, steady_ms)?;
+        expire_most(storage, steady_ms, self.written.max(MAX_EXPIRED_WINDOWS))?;
+        self.written = 0;
         self.held.retain(|_, window| !window.is_empty());
         Ok(())
     }
@@ -87,6 +92,10 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(
 
 /// Deletes windows that are over, a bounded number of them.
 pub(super) fn expire(storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
-    let values = [integer(hour(steady_ms))?, Value::Integer(MAX_EXPIRED_WINDOWS)];
+    expire_most(storage, steady_ms, MAX_EXPIRED_WINDOWS)
+}
+
+fn expire_most(storage: &impl LaneSql, steady_ms: u64, most: i64) -> Result<(), StorageError> {
+    let values = [integer(hour(steady_ms))?, Value::Integer(most)];
     storage.exec(sql::EXPIRE_WINDOWS, &values).map(drop)
 }

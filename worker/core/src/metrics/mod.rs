@@ -9,8 +9,8 @@
 //! yet. So a batch that is repeated changes nothing.
 //!
 //! INVARIANT (bounded labels): the values of a label are a closed list, or names that an administrator registered.
-//! D1 keeps at most [`MAX_SERIES_OF_METRIC`] series with names for each metric of a tenant. What comes after them is
-//! counted under [`OTHER`].
+//! D1 keeps a bounded number of names for each metric of a tenant ([`BOUNDS`]). What comes after them is counted under
+//! [`OTHER`].
 //!
 //! Out of scope: the SQL (`sql/d1.rs`), and reading D1 (`worker/edge`).
 
@@ -21,7 +21,7 @@ mod series;
 mod tally;
 
 pub use bounds::{
-    MAX_RENDERED_SERIES, MAX_RENDERED_TENANTS, MAX_SERIES_OF_METRIC, NO_TENANT, OTHER, REPORT_MS,
+    BOUNDS, MAX_RENDERED_SERIES, MAX_RENDERED_TENANTS, MetricBound, NO_TENANT, OTHER, REPORT_MS,
     UNKNOWN,
 };
 pub use list::{Definition, Kind, Metric};

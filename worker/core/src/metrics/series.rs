@@ -4,6 +4,8 @@
 //! the observed milliseconds. The bucket of a histogram is its last closed label; `null` is the last bucket.
 //! Persisted in journal rows and in D1.
 
+use std::borrow::Cow;
+
 use super::bounds::MAX_OBSERVED_MS;
 use super::list::{Kind, Metric};
 use crate::decision::{Decision, ReasonCode};
@@ -48,10 +50,17 @@ impl KeyHash {
     /// The text of a hash.
     #[must_use]
     pub fn new(hash: u64) -> Self {
+        // Each of the eight low digits gets a byte of its own, the lowest digit first. All become text at once.
+        let mut digits = hash & 0xffff_ffff;
+        digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
+        digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
+        digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+        let is_letter = ((digits + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+        let to_letter = u64::from(b'a' - b'0' - 10);
+        let ascii = digits + 0x3030_3030_3030_3030 + is_letter * to_letter;
         let mut text = *b"kh_00000000";
-        for (at, digit) in text.iter_mut().skip(3).enumerate() {
-            let nibble = (hash >> (4 * at) & 0xf) as u8;
-            *digit = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+        if let Some(end) = text.last_chunk_mut() {
+            *end = ascii.to_le_bytes();
         }
         Self(text)
     }
@@ -60,6 +69,11 @@ impl KeyHash {
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
+}
+
+/// Appends texts one after the other.
+macro_rules! put {
+    ($out:ident, $($text:expr),+) => {{ $($out.push_str($text);)+ }};
 }
 
 /// One more of a metric.
@@ -138,96 +152,85 @@ impl Series<'_> {
         text
     }
 
-    /// Appends the series as JSON text. A decision does this a few times, so it writes the texts as they are, and
-    /// has serde escape only names that need it.
+    /// Appends the series as JSON text. A decision does this a few times. So what stands between two values is one
+    /// text, whose length the compiler knows, and serde escapes only names that need it.
     pub fn push(&self, out: &mut String) {
-        let key = self.metric().key();
-        let mut put = |labels: &[&str], names: &[&str]| push(out, key, labels, names, None);
         match *self {
             Self::Decision { decision, reason, server, tool } => {
-                put(&[decision.as_str(), reason.code()], &[server, tool]);
+                put!(
+                    out,
+                    r#"["decisions",[""#,
+                    decision.as_str(),
+                    r#"",""#,
+                    reason.code(),
+                    r#""],[""#
+                );
+                put!(out, &escaped(server), r#"",""#, &escaped(tool), r#""]]"#);
             }
             Self::CredentialDecision { decision, credential } => {
-                put(&[decision.as_str()], &[credential.as_str()]);
+                put!(out, r#"["credential_decisions",[""#, decision.as_str(), r#""],[""#);
+                put!(out, credential.as_str(), r#""]]"#);
             }
+            Self::DegradedDecision => put!(out, r#"["degraded_decisions",[],[]]"#),
             Self::Write { decision, tainted, provenance } => {
                 let tainted = if tainted { "true" } else { "false" };
-                put(&[decision.as_str(), tainted, provenance], &[]);
+                put!(out, r#"["writes",[""#, decision.as_str(), r#"",""#, tainted, r#"",""#);
+                put!(out, provenance, r#""],[]]"#);
             }
-            Self::LimitHit { kind, limit } => put(&[kind], &[limit]),
-            Self::Reservation(event) => put(&[event.as_str()], &[]),
-            Self::Approval(label) | Self::Event(label) => put(&[label], &[]),
+            Self::LimitHit { kind, limit } => {
+                put!(out, r#"["limits_hit",[""#, kind, r#""],[""#, &escaped(limit), r#""]]"#);
+            }
+            Self::Reservation(event) => {
+                put!(out, r#"["reservations",[""#, event.as_str(), r#""],[]]"#);
+            }
+            Self::Approval(step) => put!(out, r#"["approvals",[""#, step, r#""],[]]"#),
             Self::ApprovalClosed { event, after_ms } => {
-                push(out, key, &[event], &[], Some(self.observed(after_ms)));
+                let Observed { bucket, value } = &self.observed(after_ms);
+                put!(out, r#"["approval_ms",[""#, event, r#"","#, bucket, "],[],", value, "]");
             }
             Self::Proxied { outcome, server, duration_ms } => {
-                let observed = Some(self.observed(duration_ms));
-                push(out, key, &[outcome.as_str()], &[server], observed);
+                let Observed { bucket, value } = &self.observed(duration_ms);
+                put!(out, r#"["proxied_ms",[""#, outcome.as_str(), r#"","#, bucket, r#"],[""#);
+                put!(out, &escaped(server), r#""],"#, value, "]");
             }
-            Self::FailedAuthentication(code) => put(&[code], &[]),
+            Self::Event(name) => put!(out, r#"["events",[""#, name, r#""],[]]"#),
+            Self::FailedAuthentication(code) => {
+                put!(out, r#"["failed_authentications",[""#, code, r#""],[]]"#);
+            }
             Self::WebhookAttempt { delivered } => {
-                put(&[if delivered { "delivered" } else { "failed" }], &[]);
+                let result = if delivered { "delivered" } else { "failed" };
+                put!(out, r#"["webhook_attempts",[""#, result, r#""],[]]"#);
             }
-            Self::DegradedDecision | Self::DeadLetter | Self::FlushError => put(&[], &[]),
+            Self::DeadLetter => put!(out, r#"["dead_letters",[],[]]"#),
+            Self::FlushError => put!(out, r#"["flush_errors",[],[]]"#),
         }
     }
 
-    /// The upper bound of the bucket of a value, `None` for the last, and the value.
-    fn observed(&self, value_ms: u64) -> (Option<u64>, u64) {
+    fn observed(&self, value_ms: u64) -> Observed {
         let value_ms = value_ms.min(MAX_OBSERVED_MS);
         let bucket = match self.metric().definition().kind {
-            Kind::Histogram(bounds) => bounds.iter().copied().find(|bound| value_ms <= *bound),
+            Kind::Histogram(bounds) => bounds.iter().find(|bound| value_ms <= **bound),
             Kind::Counter | Kind::Gauge => None,
         };
-        (bucket, value_ms)
+        let bucket = bucket.map_or_else(|| "null".to_owned(), u64::to_string);
+        Observed { bucket, value: value_ms.to_string() }
     }
 }
 
-/// `labels` are of closed lists, and need no escapes. `observed`: of a histogram, the bucket and the value.
-fn push(
-    out: &mut String,
-    key: &str,
-    labels: &[&str],
-    names: &[&str],
-    observed: Option<(Option<u64>, u64)>,
-) {
-    out.push_str("[\"");
-    out.push_str(key);
-    out.push_str("\",[");
-    push_texts(out, labels, false);
-    if let Some((bucket, _)) = observed {
-        out.push(',');
-        match bucket {
-            Some(bound) => out.push_str(itoa::Buffer::new().format(bound)),
-            None => out.push_str("null"),
-        }
-    }
-    out.push_str("],[");
-    push_texts(out, names, true);
-    if let Some((_, value)) = observed {
-        out.push_str("],");
-        out.push_str(itoa::Buffer::new().format(value));
-        out.push(']');
-    } else {
-        out.push_str("]]");
-    }
+/// A value of a histogram as JSON: the upper bound of its bucket, `null` for the last bucket, and the value.
+struct Observed {
+    bucket: String,
+    value: String,
 }
 
-/// Each push has a cost, so quotes and commas go together.
-fn push_texts(out: &mut String, texts: &[&str], may_need_escapes: bool) {
-    for (at, text) in texts.iter().enumerate() {
-        out.push_str(if at == 0 { "\"" } else { "\",\"" });
-        if may_need_escapes && needs_escapes(text) {
-            // A text always serializes.
-            let escaped = serde_json::to_string(text).unwrap_or_default();
-            out.push_str(escaped.get(1..escaped.len().saturating_sub(1)).unwrap_or_default());
-        } else {
-            out.push_str(text);
-        }
+/// A name as it stands between the quotes of JSON.
+fn escaped(name: &str) -> Cow<'_, str> {
+    if !needs_escapes(name) {
+        return Cow::Borrowed(name);
     }
-    if !texts.is_empty() {
-        out.push('"');
-    }
+    // A text always serializes.
+    let text = serde_json::to_string(name).unwrap_or_default();
+    Cow::Owned(text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned())
 }
 
 /// Looks at every byte, so that the compiler can look at many at once.
@@ -308,6 +311,7 @@ mod tests {
             (Series::FlushError, r#"["flush_errors",[],[]]"#),
         ] {
             assert_eq!(series.encode(), expected);
+            assert!(expected.starts_with(&format!(r#"["{}","#, series.metric().key())));
         }
     }
 

@@ -10,6 +10,8 @@
 //!   ancestors are, so no registry is needed.
 //! - [`unanswerable`]: the conditions for which ids are not enough. The build refuses them.
 //!
+//! [`windows`] is for the build too: the windows that conditions name.
+//!
 //! INVARIANT (exact): a condition that the build accepts evaluates with the call's entities and
 //! those of [`named`] as it would with a store of all entities. Only `in`, attributes and tags look
 //! up an entity, and [`literals`] finds every named entity that they can look up.
@@ -18,7 +20,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{BinaryOp, Entity, EntityUID, Expr, ExprKind, Literal, Policy};
+use cedar_policy_core::ast::{BinaryOp, Entity, EntityUID, Expr, ExprKind, Literal, Policy, Var};
 
 use crate::policy::expression::{entity_type, uid};
 
@@ -70,6 +72,52 @@ pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
         why.map(|why| Unanswerable { range, why })
     });
     found.collect()
+}
+
+/// The parts of the policy's conditions that name a window of `context.velocity`, each with the window's name. The
+/// build refuses unknown names: Cedar takes `has` with an unknown name as false, so a forbid with a misspelled name would
+/// never apply.
+#[must_use]
+pub fn windows(policy: &Policy) -> Vec<(Option<Range<usize>>, &str)> {
+    let Some(condition) = policy.non_scope_constraints() else { return Vec::new() };
+    let found = condition.subexpressions().filter_map(|part| {
+        let name = match part.expr_kind() {
+            ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } => {
+                is_velocity(expr).then_some(attr)
+            }
+            // `context has velocity.x`, and `context.velocity has x.count`.
+            ExprKind::ExtHasAttr { expr, attrs } => match is_velocity(expr) {
+                true => Some(&attrs.head),
+                false => attrs.tail.first().filter(|_| is_context(expr) && attrs.head == VELOCITY),
+            },
+            _ => None,
+        };
+        let range = part.source_loc().map(|place| place.start()..place.end());
+        name.map(|name| (range, name.as_str()))
+    });
+    found.collect()
+}
+
+/// The attribute of `context` that has the windows.
+const VELOCITY: &str = "velocity";
+
+/// Whether `expr` can evaluate to `context.velocity`.
+fn is_velocity(expr: &Expr) -> bool {
+    match expr.expr_kind() {
+        ExprKind::GetAttr { expr, attr } => attr == VELOCITY && is_context(expr),
+        ExprKind::If { then_expr, else_expr, .. } => {
+            is_velocity(then_expr) || is_velocity(else_expr)
+        }
+        _ => false,
+    }
+}
+
+fn is_context(expr: &Expr) -> bool {
+    match expr.expr_kind() {
+        ExprKind::Var(Var::Context) => true,
+        ExprKind::If { then_expr, else_expr, .. } => is_context(then_expr) || is_context(else_expr),
+        _ => false,
+    }
 }
 
 /// Why it is not known whether `left` is in one of `right`. Variables on the right are an agent, a

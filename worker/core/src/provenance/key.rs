@@ -26,9 +26,7 @@ impl ValueKey {
     /// nobody can find two values with the same hash.
     #[must_use]
     pub fn hash(&self, normal: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(normal);
-        hasher.finish()
+        SipHasher13::new_with_key(&self.0).hash(normal)
     }
 }
 

@@ -159,8 +159,10 @@ pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, 
 /// sequence numbers of the rows that have it, a JSON object of totals by series, the receipt before the rows or null: if D1
 /// lacks it, the rows are not counted yet, because [`FLUSH_ROWS`] writes nothing.
 ///
-/// A new series with names is counted under one name for all if the metric has
-/// [`crate::metrics::MAX_SERIES_OF_METRIC`] series of the tenant.
+/// A new series is counted under one name for all if the tenant's metric has no such names yet and already has as many
+/// names as it can have, or if it has as many series as it can have ([`crate::metrics::BOUNDS`]).
+///
+/// A series that D1 has is found by its key. Only if a metric has a new series, all series of this metric are read, once.
 pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
        SELECT series->>0 AS metric, series->1 AS labels, series->2 AS names, more, \
          coalesce(series->>3, 0) * more AS observed \
@@ -176,16 +178,28 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
             WHERE tenant = ?1 AND lane = ?2), '$.totals')) AS known ON known.key = total.key \
        WHERE total.value > coalesce(known.value, 0)), \
      grouped AS MATERIALIZED (SELECT metric, labels, names, sum(more) AS more, sum(observed) AS observed, \
-         names = '[]' OR EXISTS (SELECT 1 FROM metric_counters AS c WHERE c.tenant = ?1 \
+         names IN ('[]', json_array('_other')) OR EXISTS (SELECT 1 FROM metric_counters AS c WHERE c.tenant = ?1 \
            AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names) AS known \
        FROM added GROUP BY metric, labels, names), \
-     placed AS (SELECT *, row_number() OVER (PARTITION BY metric, known ORDER BY labels, names) AS place \
-       FROM grouped) \
+     bounds (metric, names_max, series_max) AS (VALUES ('decisions', 500, 3000), \
+       ('credential_decisions', 300, 1500), ('limits_hit', 500, 1000), ('proxied_ms', 50, 3500)), \
+     held AS MATERIALIZED (SELECT metric, names, count(*) AS series FROM metric_counters \
+       WHERE tenant = ?1 AND metric IN (SELECT metric FROM grouped WHERE NOT known) \
+         AND names <> json_array('_other') GROUP BY metric, names), \
+     room AS MATERIALIZED (SELECT b.metric, names_max - count(h.names) AS names_left, \
+         series_max - coalesce(sum(h.series), 0) AS series_left \
+       FROM bounds AS b LEFT JOIN held AS h ON h.metric = b.metric GROUP BY b.metric), \
+     placed AS (SELECT g.*, h.names IS NULL AS has_new_names, \
+         dense_rank() OVER (PARTITION BY g.metric, h.names IS NULL ORDER BY g.names) AS names_place, \
+         row_number() OVER (PARTITION BY g.metric ORDER BY h.names IS NULL, g.names, g.labels) AS series_place \
+       FROM grouped AS g LEFT JOIN held AS h ON h.metric = g.metric AND h.names = g.names WHERE NOT g.known), \
+     admitted AS (SELECT metric, labels, names, more, observed FROM grouped WHERE known \
+       UNION ALL SELECT p.metric, labels, CASE WHEN series_place <= series_left \
+           AND (NOT has_new_names OR names_place <= names_left) THEN names ELSE json_array('_other') END, \
+         more, observed FROM placed AS p LEFT JOIN room AS r ON r.metric = p.metric) \
      INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
-     SELECT ?1, metric, labels, CASE WHEN known THEN names WHEN place + (SELECT count(*) \
-         FROM metric_counters AS c WHERE c.tenant = ?1 AND c.metric = placed.metric) <= 1000 \
-       THEN names ELSE json_array('_other') END, sum(more), sum(observed) \
-     FROM placed WHERE true GROUP BY 2, 3, 4 \
+     SELECT ?1, metric, labels, names, sum(more), sum(observed) \
+     FROM admitted WHERE true GROUP BY 2, 3, 4 \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
        SET count = count + excluded.count, sum = sum + excluded.sum";
 

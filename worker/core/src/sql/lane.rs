@@ -208,6 +208,8 @@ pub const INSERT_DEAD_LETTER: &str = "INSERT INTO dead_letters (seq, at_ms, rece
 /// Rows as [`INSERT_STEPS`] has them, which may be none, and windows: a JSON array of names, hours and records.
 pub const COUNT: &str = "INSERT INTO window_steps (steps, windows) VALUES (?1, ?2)";
 pub const WINDOW: &str = "SELECT record FROM windows WHERE name = ?1";
+/// A window that counts nothing any more.
+pub const DELETE_WINDOW: &str = "DELETE FROM windows WHERE name = ?1";
 /// Windows that were over before an hour, a bounded number of them.
 pub const EXPIRE_WINDOWS: &str = "DELETE FROM windows WHERE name IN \
      (SELECT name FROM windows WHERE hour < ?1 ORDER BY hour LIMIT ?2)";
@@ -407,6 +409,7 @@ pub const ALL: &[&str] = &[
     INSERT_DEAD_LETTER,
     COUNT,
     WINDOW,
+    DELETE_WINDOW,
     EXPIRE_WINDOWS,
     OLDEST_WINDOW,
     SETTLE,

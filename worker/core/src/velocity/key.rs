@@ -19,9 +19,13 @@ pub struct Caller<'a> {
 const NORMAL: u8 = 0;
 const CANONICAL: u8 = 1;
 const ABSENT: u8 = 2;
+/// A text of more than [`MAX_VALUE_BYTES`]. All of them have one key: a caller can spell a value in any number of long
+/// ways, such as with more spaces, and must not get a key of its own for each.
+const LONG: u8 = 3;
 
 /// The keyed hash of a call's key in a window. Values are hashed in the normal form of provenance, so another spelling
-/// of a value gives the same key. All calls that lack a part, or have a list or an object there, count together.
+/// of a value gives the same key. All calls that lack a part, or have a list or an object there, count together. All
+/// calls with a long text there count together too.
 #[must_use]
 pub fn key_of(window: &Window, caller: Caller<'_>, input: &Json, key: &ValueKey) -> u64 {
     let mut bytes = Vec::with_capacity(96);
@@ -55,7 +59,7 @@ fn argument(bytes: &mut Vec<u8>, value: Option<&Json>) {
         Some(value) => match (form.of_json(value), value) {
             (Some(normal), _) => part(bytes, NORMAL, normal),
             (None, Json::String(text)) if text.len() > MAX_VALUE_BYTES => {
-                part(bytes, CANONICAL, text.as_bytes());
+                part(bytes, LONG, &[]);
             }
             // A server could treat a blank value as absent, and a list with one item as this item.
             _ => part(bytes, ABSENT, &[]),
@@ -121,6 +125,21 @@ mod tests {
             (BOTH, r#"{"c":"ab"}"#, r#"{"c":"a","d":"b"}"#, false),
         ] {
             assert_eq!(hash(key, None, one) == hash(key, None, other), equal, "{one} {other}");
+        }
+        let spaces = |count: usize| format!(r#"{{"c":"cus{}1"}}"#, " ".repeat(count));
+        let long = hash(CUSTOMER, None, &spaces(513));
+        for count in [514, 515, 2_000] {
+            let padded = hash(CUSTOMER, None, &spaces(count));
+            assert_eq!(padded, long, "padding gives no key of its own");
+        }
+        for length in [513, 600, 5_000] {
+            for letter in ["x", "É", " "] {
+                let text = format!(r#"{{"c":"{}"}}"#, letter.repeat(length));
+                assert_eq!(hash(CUSTOMER, None, &text), long, "{letter} {length}");
+            }
+        }
+        for other in ["{}".to_owned(), spaces(1), r#"{"c":true}"#.to_owned()] {
+            assert_ne!(hash(CUSTOMER, None, &other), long, "{other}");
         }
         const USER: &[KeyPart] = &[KeyPart::User];
         assert_ne!(hash(USER, Some("ann"), "{}"), hash(USER, Some("bob"), "{}"));

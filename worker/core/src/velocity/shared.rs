@@ -96,6 +96,12 @@ impl SharedWindow {
         self.provisional.len() < before
     }
 
+    /// Whether it counts no call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty() && self.provisional.is_empty()
+    }
+
     fn repair_clock(&mut self, now_ms: u64) {
         self.window.repair_clock(now_ms);
         for it in &mut self.provisional {
@@ -113,7 +119,10 @@ impl SharedWindow {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::clock::CLOCK_TOLERANCE_MS;
 
     const WIDTH_MS: u64 = 3_600_000;
 
@@ -147,6 +156,74 @@ mod tests {
         assert!(!window.withdraw("b"), "too many came after it");
         assert_eq!(look(&mut window, None, PROVISIONAL_MS), 2 + MAX_PROVISIONAL as u64);
         assert_eq!(window.ends_at_ms(WIDTH_MS), PROVISIONAL_MS + WIDTH_MS);
+    }
+
+    /// A call of the model.
+    struct Called {
+        at_ms: u64,
+        was_withdrawn: bool,
+        /// It has left the window, and does not come back with the clock.
+        has_left: bool,
+    }
+
+    const SHORT_MS: u64 = 60_000;
+
+    /// Marks the calls that have left the window by now, or by the time of any call.
+    fn leave(model: &mut [Called], now_ms: u64) {
+        let latest_ms = model.iter().map(|call| call.at_ms).fold(now_ms, u64::max);
+        for call in model {
+            call.has_left |= call.at_ms + SHORT_MS <= latest_ms;
+        }
+    }
+
+    proptest! {
+        /// Against a list of all calls: a window never counts too little, in whatever order calls come, are withdrawn
+        /// and are stored, and whatever the clock does. It is exact while there are few calls, withdrawals come in
+        /// time, and the clock does not jump.
+        #[test]
+        fn counts_are_exact_or_too_high(
+            steps in prop::collection::vec((
+                prop_oneof![40 => 0_i64..600, 1 => -200_000_i64..200_000],
+                // After how many other calls the call is withdrawn. `None`: it passes, or the withdrawal is lost.
+                prop_oneof![1 => Just(None), 1 => (0_usize..4).prop_map(Some), 1 => (0_usize..60).prop_map(Some)],
+                any::<bool>(),
+            ), 1..120),
+        ) {
+            let asked = Look { window: "w".into(), key: 1, width_ms: SHORT_MS, amount: None };
+            let (mut window, mut model) = (SharedWindow::default(), Vec::<Called>::new());
+            let mut withdrawals = Vec::<(usize, usize)>::new();
+            let (mut now_ms, mut is_exact) = (100_000_000_u64, true);
+            for (number, (step_ms, withdrawn_after, is_stored)) in steps.into_iter().enumerate() {
+                now_ms = now_ms.saturating_add_signed(step_ms);
+                is_exact &= (0..600).contains(&step_ms) && number < MAX_PROVISIONAL;
+                leave(&mut model, 0);
+                if model.iter().any(|call| call.at_ms > now_ms + CLOCK_TOLERANCE_MS) {
+                    model.iter_mut().for_each(|call| call.at_ms = now_ms.min(call.at_ms));
+                }
+                leave(&mut model, now_ms);
+                let expected =
+                    model.iter().filter(|call| !call.was_withdrawn && !call.has_left).count() as u64;
+                let counted = window.look(Some(&number.to_string()), &asked, now_ms).count;
+                prop_assert!(counted >= expected, "{number}: {counted} {expected}");
+                if is_exact {
+                    prop_assert_eq!(counted, expected);
+                }
+                model.push(Called { at_ms: now_ms, was_withdrawn: false, has_left: false });
+                withdrawals.extend(withdrawn_after.map(|after| (number + after, number)));
+                for (_, call) in withdrawals.extract_if(.., |(at, _)| *at <= number) {
+                    // One that comes too late changes nothing: the call stays counted.
+                    let is_in_time = window.withdraw(&call.to_string());
+                    let is_late = now_ms - now_ms.min(model[call].at_ms) >= PROVISIONAL_MS;
+                    prop_assert!(is_in_time || is_late || !is_exact, "{call} was not found");
+                    model[call].was_withdrawn = is_in_time;
+                }
+                if is_stored {
+                    let text = serde_json::to_string(&window).unwrap();
+                    window = serde_json::from_str(&text).unwrap();
+                }
+                prop_assert!(window.provisional.len() <= MAX_PROVISIONAL);
+            }
+        }
     }
 
     #[test]

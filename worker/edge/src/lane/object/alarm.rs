@@ -1,6 +1,6 @@
 //! Step 13. The alarm flushes journal rows to D1, sends messages to the webhook, pushes epochs again to
-//! lanes that did not confirm them, and deletes records that are past their retention period. In an object that holds
-//! windows of a tenant, it deletes those that are over.
+//! lanes that did not confirm them, and deletes records that are past their retention period, and windows of policies
+//! that are over. An object that holds windows of a tenant has only the last of these tasks.
 //!
 //! INVARIANT (an alarm is never lost for good): a run sets the next alarm before it begins, and sets it
 //! again however it ends. Memory holds when the next alarm is due. An event that finds it overdue sets
@@ -94,11 +94,8 @@ impl GateLane {
         let (expiry, delivery, push, windows) = self.with_lane(|lane, storage| {
             let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
             let expiry = expiry.into_iter().flatten().min();
-            let windows = match lane.identity() {
-                None => lane.prune_windows(storage, now_ms)?,
-                // The flush of a lane deletes the lane's own windows.
-                Some(_) => None,
-            };
+            // In a lane too: a flush deletes them as well, but a lane without calls does not flush.
+            let windows = lane.prune_windows(storage, now_ms)?;
             Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?, windows))
         })?;
         let delivery = match told {

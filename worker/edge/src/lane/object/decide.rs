@@ -12,14 +12,14 @@ use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
 use gateward_core::lane::{self, Called, Lane};
 use gateward_core::limit::lease::Need;
-use gateward_core::log::{Event, Line, of_json};
+use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
 use gateward_core::velocity::shared::Look;
 use worker::Date;
 
 use super::leases::Answers;
-use super::state::{GateLane, storage_failed};
+use super::state::{GateLane, line, storage_failed};
 use super::windows::Looks;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
@@ -137,7 +137,7 @@ impl GateLane {
         });
         let stored = stored.map_err(|failure| {
             let detail = format!("stored records cannot be read: {}", failure.0);
-            log::write(&line(command, detail));
+            log::write(&line(Event::LaneStorageFailed, command, detail));
             storage_failed()
         })?;
         self.registry.borrow_mut().restore(stored).map_err(unreadable)
@@ -218,7 +218,7 @@ impl GateLane {
             self.with_lane(|_, storage| Lane::keep_records(storage, epoch, asked_at_ms, records));
         kept.map_err(|failure| {
             let detail = format!("records cannot be stored: {}", failure.0);
-            log::write(&line(command, detail));
+            log::write(&line(Event::LaneStorageFailed, command, detail));
             storage_failed()
         })
     }
@@ -242,7 +242,11 @@ impl GateLane {
                 return Ok(Err(problem));
             }
             *admitted = true;
-            if !complete && lane.needs_tool(storage, (engine, config), command, &records, now_ms)? {
+            // A call that asked other objects got as far as its tool.
+            if !complete
+                && (answers.were_asked()
+                    || lane.needs_tool(storage, (engine, config), command, &records, now_ms)?)
+            {
                 return Ok(Ok(Stepped::NotLoaded));
             }
             let called =
@@ -257,19 +261,9 @@ impl GateLane {
             }))
         });
         stepped.unwrap_or_else(|failure| {
-            log::write(&line(command, failure.0));
+            log::write(&line(Event::LaneStorageFailed, command, failure.0));
             Err(storage_failed())
         })
-    }
-}
-
-/// The line of a storage that failed while it served the command.
-fn line(command: &GateCommand, detail: String) -> Line<'_> {
-    let line = Line::new(Event::LaneStorageFailed, detail);
-    Line {
-        request_id: Some(&command.http_request_id),
-        trace_id: command.trace_id,
-        ..line.in_lane(&command.tenant, command.lane)
     }
 }
 

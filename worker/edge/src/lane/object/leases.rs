@@ -20,7 +20,7 @@ use gateward_core::log::Event;
 use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
-use super::state::{Failure, GateLane};
+use super::state::{Failure, GateLane, Recalled};
 use crate::lane::client;
 use crate::limits::RECALL_MS;
 use crate::time_zones::offset_s;
@@ -38,14 +38,6 @@ const RETRY_RECALL_S: u64 = 1;
 
 /// Subjects for which a counter remembers when it last asked. With more, it forgets all.
 const MAX_RECALLED: usize = 1_000;
-
-/// When a counter last asked lanes to give back, and for which lane.
-pub(super) struct Recalled {
-    at_ms: u64,
-    lane: u16,
-    /// The first other lane that was refused during the pause. It has the next turn for as long as the pause took.
-    next: Option<u16>,
-}
 
 /// The answers of counters to one call. The lane holds the granted parts for the call until this is dropped.
 pub struct Answers<'a> {

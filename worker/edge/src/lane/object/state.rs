@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use gateward_core::call::command::GateCommand;
 use gateward_core::lane::{Lane, RegistryCache, StorageError};
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -11,7 +12,6 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::{Env, Error};
 
-use super::leases::Recalled;
 use super::loads::{Database, SharedLoad};
 use super::queue::Queue;
 use crate::lane::sql::ObjectSql;
@@ -55,6 +55,14 @@ pub struct GateLane {
     /// In a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, because it would
     /// not have their cosignatures.
     pub(super) is_witnessing: Cell<bool>,
+}
+
+/// When a counter last asked lanes to give back, and for which lane.
+pub(super) struct Recalled {
+    pub(super) at_ms: u64,
+    pub(super) lane: u16,
+    /// The first other lane that was refused during the pause. It has the next turn for as long as the pause took.
+    pub(super) next: Option<u16>,
 }
 
 /// An error for the log.
@@ -132,4 +140,14 @@ impl GateLane {
 
 pub(super) fn storage_failed() -> Problem {
     Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
+}
+
+/// The line of an event while the lane served the command.
+pub(super) fn line(event: Event, command: &GateCommand, detail: String) -> Line<'_> {
+    let line = Line::new(event, detail);
+    Line {
+        request_id: Some(&command.http_request_id),
+        trace_id: command.trace_id,
+        ..line.in_lane(&command.tenant, command.lane)
+    }
 }

@@ -10,7 +10,7 @@ use gateward_core::velocity::shared::Look;
 use wasm_bindgen_futures::spawn_local;
 use worker::Date;
 
-use super::state::{Failure, GateLane};
+use super::state::{Failure, GateLane, line};
 use crate::lane::client;
 use crate::log;
 
@@ -47,7 +47,7 @@ impl GateLane {
             let counted = client::look(&self.env, tenant, call, look).await;
             if let Err(problem) = &counted {
                 let detail = format!("`{}`: {}", look.window, problem.detail);
-                self.log(Event::WindowNotAnswered, &detail);
+                log::write(&line(Event::WindowNotAnswered, command, detail));
             }
             (look.row(), counted.ok())
         });
@@ -67,14 +67,13 @@ impl GateLane {
         for look in looks.asked.iter().filter(|look| !counted_in.contains(&look.row())) {
             let (env, look) = (self.env.clone(), look.clone());
             let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
+            let (lane, trace_id) = (command.lane, command.trace_id);
+            let request_id = command.http_request_id.clone();
             spawn_local(async move {
                 if let Err(problem) = client::withdraw(&env, &tenant, &entry, &look).await {
                     let detail = format!("`{}`: {}", look.window, problem.detail);
-                    let line = Line {
-                        tenant: Some(&tenant),
-                        ..Line::new(Event::CallNotWithdrawn, detail)
-                    };
-                    log::write(&line);
+                    let line = Line::new(Event::CallNotWithdrawn, detail).in_lane(&tenant, lane);
+                    log::write(&Line { request_id: Some(&request_id), trace_id, ..line });
                 }
             });
         }
@@ -96,7 +95,10 @@ impl GateLane {
     }
 
     pub(super) fn answer_withdraw(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
-        self.with_lane(|_, storage| Lane::withdraw(storage, entry, look))?;
+        if !self.with_lane(|_, storage| Lane::withdraw(storage, entry, look))? {
+            let detail = format!("`{}`: the call came too late, or was not counted", look.window);
+            self.log(Event::CallNotWithdrawn, &detail);
+        }
         Ok(LaneReply::Done)
     }
 }
