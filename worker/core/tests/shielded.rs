@@ -143,6 +143,9 @@ fn secrets_and_personal_data_are_redacted_where_a_mode_says_so() {
         (r#"["Größe é, card 4111 1111 1111 1111"]"#, r#"["Größe é, card [redacted:card]"]"#),
         (r#"["a@b.example, c&#64;d.example"]"#, r#"["[redacted:mail-address]"]"#),
         (r#"["nothing"]"#, r#"["nothing"]"#),
+        // A text that is JSON: the marker is in its place, unless the text hides some of it.
+        (r#"["{\"m\":\"a@b.example\"}"]"#, r#"["{\"m\":\"[redacted:mail-address]\"}"]"#),
+        (r#"["{\"m\":\"a\\u0040b.example\"}"]"#, r#"["[redacted:mail-address]"]"#),
     ] {
         let mut value: Value = json::parse(text.as_bytes()).unwrap();
         redaction.value(&mut value, &mut Vec::new());
@@ -181,6 +184,23 @@ fn a_write_that_cannot_be_read_to_its_end_is_forbidden() {
     gate.records.tool = tool(false, false);
     let read = json!({"tool_call": {"parameters": {"note": damaged}}});
     assert_eq!(gate.call(&with(read_call(), read)).1["decision"], "allow");
+}
+
+/// What was not read may have what is to be blocked.
+#[test]
+fn a_call_that_cannot_be_read_to_its_end_is_denied_where_a_mode_blocks() {
+    let damaged = "H4sIAAAAAAAAAwAAAAAAAAAAAAAAAA==";
+    for (shield, expected) in [
+        (r#"{"sql_injection":"block"}"#, "shield_blocked"),
+        (r#"{"sql_injection":"detect"}"#, "policy_allow"),
+    ] {
+        let mut gate = gate();
+        gate.records.tool = tool(false, false);
+        gate.records.tenant.as_mut().unwrap().settings.shield = modes(shield);
+        let read = json!({"tool_call": {"parameters": {"note": damaged}}});
+        let (_, answer) = gate.call(&with(read_call(), read));
+        assert_eq!(answer["reason_code"], expected, "{answer}");
+    }
 }
 
 #[test]
@@ -318,6 +338,16 @@ fn what_becomes_of_an_answer_depends_on_modes_and_findings() {
         (r#"{"personal_data":"redact"}"#, CARD, false, false, &[Category::PersonalData]),
         (r#"{"personal_data":"block"}"#, CARD, false, true, &[]),
         ("{}", CARD, false, false, &[]),
+        // Hidden and reversed text is meant for the model, and has medium severity.
+        ("{}", "i\u{200b}g\u{200b}n\u{200b}ore", true, false, &[]),
+        ("{}", "abc\u{202e}fdp.exe", true, false, &[]),
+        (
+            "{}",
+            "👩\u{200d}💻 می\u{200c}خواهم \u{200f}שלום Do\u{ad}nau\u{ad}dampf\u{ad}schiff",
+            false,
+            false,
+            &[],
+        ),
         ("{}", "merged, see src/lib.rs", false, false, &[]),
         // JSON that readers read differently, in which the attack is one of many values.
         ("{}", &among("{}"), false, false, &[]),

@@ -35,7 +35,7 @@ const ENTITIES: [(&str, char); 28] = [
     ("tab", '\t'),
 ];
 
-/// Bytes of an entity's name or number. Browsers read longer numbers too.
+/// Bytes of an entity's name, or of its number without leading zeros.
 const MAX_ENTITY_BYTES: usize = 10;
 
 /// The kinds of escapes.
@@ -63,8 +63,11 @@ pub fn decode(text: &str, kinds: Escapes) -> (String, Escapes) {
     (text, found)
 }
 
-/// Bytes of the longest escape, without its semicolon: `&#x`, and digits.
-const MAX_BYTES: usize = 3 + MAX_ENTITY_BYTES;
+/// Bytes before the digits of a number: `&#x`.
+const NUMBER_PREFIX_BYTES: usize = 3;
+
+/// Bytes of the longest escape, without its semicolon and without leading zeros.
+const MAX_BYTES: usize = NUMBER_PREFIX_BYTES + MAX_ENTITY_BYTES;
 
 /// A text whose escapes were decoded once, and may be decoded again.
 ///
@@ -179,6 +182,11 @@ impl Out {
     fn change(&mut self, begin: usize) {
         let end = self.text.len();
         let start = begin.saturating_sub(MAX_BYTES);
+        // Leading zeros make an entity longer. Each zero is read once: what is before the last change is noted already.
+        let noted = self.changed.last().map_or(0, |last| last.end);
+        let zeros = self.text.as_bytes().get(noted..=start).unwrap_or_default();
+        let zeros = zeros.iter().rev().take_while(|byte| **byte == b'0').count();
+        let start = start.saturating_sub(zeros + NUMBER_PREFIX_BYTES);
         match self.changed.last_mut() {
             Some(last) if last.end >= start => last.end = end,
             _ => self.changed.push(start..end),
@@ -248,6 +256,8 @@ fn entity_bytes(text: &str) -> usize {
         [b'#', ..] => (1, u8::is_ascii_digit),
         _ => (0, u8::is_ascii_alphabetic),
     };
+    let zeros = text.bytes().skip(prefix).take_while(|byte| prefix > 0 && *byte == b'0').count();
+    let prefix = prefix + zeros;
     let digits = text.bytes().skip(prefix).take(MAX_ENTITY_BYTES);
     prefix + digits.take_while(is_part).count()
 }
@@ -318,6 +328,7 @@ mod tests {
             ("%253c", "%3c"),
             ("%u003c%U003C", "<<"),
             ("&lt;&#60;&#x3C;&#x3c&LT;", "<<<<<"),
+            ("&#00000000000060;&#x000000000000003c&#000000000000;", "<<\0"),
             (r"\u003c\x3c\u{3c}\074", "<<<<"),
             (r"\1\07\08x", r"\1\07\08x"),
             ("%c0%ae%c0%ae%c0%af%e0%80%af", "..//"),
@@ -350,6 +361,8 @@ mod tests {
             "\\",
             "u",
             "00",
+            "00000000000",
+            "%30",
             "5c",
             "{",
             "}",

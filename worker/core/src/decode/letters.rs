@@ -126,9 +126,9 @@ const fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
 }
 
-/// The text in lower case, without invisible characters and marks on letters of ASCII, and with look-alikes
-/// in words that have letters of ASCII replaced. A word all in another script is kept, so that phrases of
-/// that script are found in it.
+/// The text without invisible characters and marks on letters of ASCII, and with look-alikes in words that have letters
+/// of ASCII replaced. A word all in another script is kept, so that phrases of that script are found in it. Letters that
+/// are not ASCII become lower case. ASCII keeps its case, because the text can be base64.
 #[must_use]
 pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -154,7 +154,11 @@ pub fn folded(text: &str) -> String {
         }
         seen.ascii |= character.is_ascii();
         seen.other |= !character.is_ascii();
-        out.extend(character.to_lowercase());
+        if character.is_ascii() {
+            out.push(character);
+        } else {
+            out.extend(character.to_lowercase());
+        }
     }
     seen.close(&mut out, word_at);
     out
@@ -190,7 +194,9 @@ mod tests {
     #[test]
     fn a_text_is_folded_to_what_people_read() {
         for (text, expected) in [
-            ("Ｉｇｎｏｒｅ", "ignore"),
+            ("Ｉｇｎｏｒｅ", "Ignore"),
+            ("\u{feff}QUJ\u{200b}j", "QUJj"),
+            ("ÀΩ A", "àω A"),
             ("𝐢𝑔𝒏𝓸𝔯𝕖", "ignore"),
             ("ⓘⓖⓝⓞⓡⓔ", "ignore"),
             ("ig\u{200b}no\u{ad}re", "ignore"),

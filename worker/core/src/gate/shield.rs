@@ -24,7 +24,8 @@ pub fn modes_of_server(facts: &Facts<'_>) -> Modes {
     Modes::resolve([None, server, tenant])
 }
 
-/// Inspects what a call or another message sends to the server. Returns the denial if a category that is to be blocked was found.
+/// Inspects what a call or another message sends to the server. Returns the denial if a category that is to be blocked was
+/// found, or may be in a text that was not read to its end.
 pub fn look(
     engine: &PolicyEngine,
     draft: &mut Draft<'_>,
@@ -42,7 +43,10 @@ pub fn look(
     let found = engine.shield().inspect(&command.tenant, key, texts, roles);
     let verdict = Verdict::new(modes, found);
     let blocked = verdict.blocked().or_else(|| verdict.unredactable());
-    let denial = blocked.map(|finding| denial(engine, tool, finding));
+    let denial = match blocked {
+        Some(finding) => Some(denial(engine, tool, finding)),
+        None => verdict.hides().then(|| unread(tool)),
+    };
     draft.shield = verdict.noted();
     denial
 }
@@ -57,6 +61,16 @@ fn denial(engine: &PolicyEngine, tool: Option<&Tool>, finding: &Finding) -> Box<
         ruling.reason,
         category.as_str(),
     );
+    ruling.tool = tool.cloned();
+    Box::new(ruling)
+}
+
+/// The denial of a call that was not read to its end.
+fn unread(tool: Option<&Tool>) -> Box<Ruling> {
+    let mut ruling = Ruling::deny(ReasonCode::ShieldBlocked);
+    ruling
+        .reason
+        .push_str(" They could not be read to their end, and a category is to be blocked.");
     ruling.tool = tool.cloned();
     Box::new(ruling)
 }

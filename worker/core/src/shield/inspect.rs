@@ -1,27 +1,24 @@
 //! Reads every text of a JSON value, in each of its forms.
 
+mod forms;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
 use super::matcher::{Matcher, TooCostly};
-use super::path::{Path, each_literal, each_text};
+use super::path::{Path, begins_as_json, each_literal, each_text};
 use super::rule::{Rule, Rules};
 use super::scan::{self, Context, Scan};
-use crate::decode::binary::{self, Inflated};
-use crate::decode::escapes::{Escapes, Round};
-use crate::decode::letters;
-use crate::json::Json;
+use crate::json::{self, Json};
 use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
 use crate::provenance::{ArgumentRoles, Role, ValueKey};
-use crate::shield::detect::{Form, shell};
+use crate::shield::detect::{Form, address, shell};
 use crate::shield::mode::{Category, Severity};
 
-/// Times that escapes are decoded: an encoding of an encoding of an encoding.
-const MAX_ROUNDS: usize = 3;
-
-/// Times that a text is decoded as a whole: base64 of base64 of base64, or base64 of data that was compressed twice.
+/// Times that a text is decoded as a whole: base64 of base64 of base64, JSON in a text that is JSON, or base64 of data that
+/// was compressed twice.
 const MAX_LAYERS: usize = 3;
 
 /// Bytes of a call's arguments that are read: more than a request may have.
@@ -29,12 +26,6 @@ const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
 
 /// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
 const MAX_INFLATED_BYTES: usize = 128 * 1024;
-
-/// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
-const MIN_ENCODED_BYTES: usize = 16;
-
-/// Bytes of the type in a URL with the scheme `data`.
-const MAX_TYPE_BYTES: usize = 128;
 
 /// The beginning of places that are not in the arguments. No JSON Pointer begins like this.
 pub const BESIDE: &str = "request";
@@ -52,8 +43,21 @@ pub struct Match {
     pub category: Category,
     /// Bytes that matched, in the form of the text in which it matched.
     pub length: usize,
-    /// The bytes of the text that matched; `None` if it matched in another form of the text.
+    pub reading: Reading,
+    /// The bytes of the text that matched; `None` if it matched in another reading of the text.
     pub bytes: Option<Range<usize>>,
+}
+
+/// The reading of a text in which a rule matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reading {
+    /// The text itself.
+    Plain,
+    /// A decoded form of it.
+    Decoded,
+    /// A text in it, because it is JSON.
+    Nested,
+    NestedDecoded,
 }
 
 impl Shield {
@@ -87,7 +91,7 @@ impl Shield {
         roles: Option<&ArgumentRoles>,
     ) -> Findings {
         let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_ARGUMENT_BYTES));
-        inspection.text(resource, Path::ROOT, false);
+        inspection.text(resource, Leaf::at(Path::ROOT, false));
         inspection.roles = roles.filter(|roles| !roles.0.is_empty());
         inspection.value(arguments, Path::ROOT);
         inspection.roles = None;
@@ -116,20 +120,21 @@ impl Shield {
     #[must_use]
     pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
         let left = &mut Left::of(MAX_READ_BYTES);
-        self.matches_within(tenant, (None, text), left).unwrap_or_default()
+        self.matches_within((tenant, None), (None, text), left).unwrap_or_default()
     }
 
-    /// The same, of the value of a field with this name; `None` if the text was not read to its end within what is left.
+    /// The same for these categories, of the value of a field with this name; `None` if the text was not read to its end
+    /// within what is left.
     #[must_use]
     pub(super) fn matches_within(
         &self,
-        tenant: &str,
+        (tenant, only): (&str, Option<&[Category]>),
         (name, text): (Option<&str>, &str),
         left: &mut Left,
     ) -> Option<Vec<Match>> {
         let mut inspection = self.begin(tenant, None, *left);
-        let path = name.map_or(Path::ROOT, |name| Path::Field(&Path::ROOT, name));
-        inspection.text(text, path, false);
+        inspection.only = only;
+        inspection.text(text, Leaf { name, ..Leaf::at(Path::ROOT, false) });
         *left = inspection.left;
         if inspection.truncated {
             return None;
@@ -138,7 +143,8 @@ impl Shield {
             rule: found.rule.id,
             category: found.rule.category,
             length: found.bytes.len(),
-            bytes: found.decodings.is_empty().then(|| found.bytes.clone()),
+            reading: found.reading,
+            bytes: (found.reading == Reading::Plain).then(|| found.bytes.clone()),
         };
         Some(inspection.found.values().map(of).collect())
     }
@@ -153,12 +159,14 @@ impl Shield {
             rules: self.matcher.rules,
             tenant,
             key,
+            only: None,
             roles: None,
             scan: Scan::new(&self.matcher),
             found: BTreeMap::new(),
             counts: BTreeMap::new(),
             place: 0,
             left,
+            is_found: false,
             truncated: false,
         }
     }
@@ -183,8 +191,37 @@ struct Hit {
     severity: Severity,
     digest: u64,
     decodings: Vec<Decoding>,
+    reading: Reading,
     bytes: Range<usize>,
     pointer: String,
+}
+
+/// A text that is read, and what is known of it.
+#[derive(Clone, Copy)]
+struct Leaf<'p> {
+    path: Path<'p>,
+    is_key: bool,
+    /// The name of the field whose value it is.
+    name: Option<&'p str>,
+    /// Whether it is in a text that is JSON. The path is that text's.
+    is_nested: bool,
+    /// Whether that text is a document. Then this one is too.
+    in_document: bool,
+    /// The decodings that led to that text.
+    outer_decodings: usize,
+}
+
+impl<'p> Leaf<'p> {
+    fn at(path: Path<'p>, is_key: bool) -> Self {
+        Self {
+            path,
+            is_key,
+            name: path.name().filter(|_| !is_key),
+            is_nested: false,
+            in_document: false,
+            outer_decodings: 0,
+        }
+    }
 }
 
 struct Inspection<'v> {
@@ -192,17 +229,21 @@ struct Inspection<'v> {
     tenant: &'v str,
     /// The key of digests; `None` if each match is wanted, and no digest.
     key: Option<&'v ValueKey>,
+    /// The only categories that are wanted; `None` for all.
+    only: Option<&'v [Category]>,
     /// What the arguments that are read are for.
     roles: Option<&'v ArgumentRoles>,
     scan: Scan<'v>,
-    /// By rule, place, and a pair: whether the text was decoded, and the offset. If not each match is wanted, the pair
-    /// is always `(false, 0)`.
-    found: BTreeMap<(u16, u32, (bool, usize)), Hit>,
+    /// By rule, place, and a pair: the reading, and the offset. If not each match is wanted, the pair is always
+    /// `(Plain, 0)`.
+    found: BTreeMap<(u16, u32, (Reading, usize)), Hit>,
     /// How often each rule matched, by severity.
     counts: BTreeMap<(u16, i64), usize>,
     /// The number of the current text.
     place: u32,
     left: Left,
+    /// Whether a rule matched in the current text.
+    is_found: bool,
     truncated: bool,
 }
 
@@ -213,159 +254,149 @@ impl Inspection<'_> {
             Some(value) => self.value(value, path),
             // Its author could have made it unreadable as JSON, to hide an attack among much else.
             None if looks_like_json(&part.text) => {
-                each_literal(&part.text, &mut |text| self.text(text, path, false));
+                each_literal(&part.text, &mut |text| {
+                    self.text(text, Leaf::at(path, false));
+                });
             }
-            None => self.text(&part.text, path, false),
+            None => {
+                self.text(&part.text, Leaf::at(path, false));
+            }
         }
     }
 
     fn value(&mut self, value: &Json, path: Path<'_>) {
-        each_text(value, path, &mut |text, path, is_key| self.text(text, path, is_key));
+        each_text(value, path, &mut |text, path, is_key| self.text(text, Leaf::at(path, is_key)));
     }
 
-    /// Reads a text as it is and decoded.
-    fn text(&mut self, text: &str, path: Path<'_>, is_key: bool) {
+    /// Reads a text in all its forms. Returns whether it has, or may have, something that must not be stored.
+    fn text(&mut self, text: &str, leaf: Leaf<'_>) -> bool {
         self.place += 1;
+        self.is_found = false;
         let bound = text.floor_char_boundary(self.left.bytes);
         self.left.bytes -= bound;
-        self.truncated |= bound < text.len();
-        let text = text.get(..bound).unwrap_or_default();
-        self.form(text, &[], path, is_key);
-        let mut decodings = Vec::new();
+        let truncated = std::mem::replace(&mut self.truncated, bound < text.len());
+        self.forms(text.get(..bound).unwrap_or_default(), &[], leaf, 0);
+        let is_kept_out = self.is_found || self.truncated;
+        self.truncated |= truncated;
+        is_kept_out
+    }
+
+    /// Reads a text as it is and decoded, and the texts in it if it is JSON. `layer`: how often it was decoded as a whole.
+    fn forms(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>, layer: usize) {
+        self.form(text, decodings, leaf);
+        let mut decodings = decodings.to_vec();
         let mut current = Cow::Borrowed(text);
-        for layer in 0.. {
-            if scan::may_be_encoded(&current)
-                && let Some(decoded) = self.canonical(&current, &mut decodings)
-            {
-                self.form(&decoded, &decodings, path, is_key);
-                current = Cow::Owned(decoded);
+        for layer in layer.. {
+            let so_far = decodings.len();
+            let plain = if scan::may_be_encoded(&current) {
+                self.canonical(&current, &mut decodings)
+            } else {
+                None
+            };
+            if let Some(plain) = &plain {
+                self.form(plain, &decodings, leaf);
+            }
+            let before = decodings.get(..so_far).unwrap_or_default();
+            let is_json = self.nested(&current, before, leaf, layer);
+            if let Some(plain) = plain {
+                if !is_json {
+                    self.nested(&plain, &decodings, leaf, layer);
+                }
+                current = Cow::Owned(plain);
             }
             let Some(decoded) = self.binary(&current, &mut decodings) else { return };
             if layer == MAX_LAYERS {
                 self.truncated = true;
                 return;
             }
-            self.form(&decoded, &decodings, path, is_key);
+            self.form(&decoded, &decodings, leaf);
             current = Cow::Owned(decoded);
         }
     }
 
+    /// Reads the texts in a text that is JSON, or that another reader may take for JSON. Returns false if it is neither.
+    ///
+    /// They are not longer than the text, and a text that is JSON is not base64. So each layer reads at most as much as the
+    /// one before it.
+    fn nested(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>, layer: usize) -> bool {
+        let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        if !json.starts_with(['{', '[']) {
+            return false;
+        }
+        let value = json::parse_definition(json.as_bytes()).ok();
+        if value.is_none() && !begins_as_json(json) {
+            return false;
+        }
+        let inner = Leaf {
+            is_nested: true,
+            in_document: leaf.in_document || Form::of(text) == Form::Document,
+            outer_decodings: decodings.len(),
+            ..leaf
+        };
+        let mut read = |text: &str, name: Option<&str>| {
+            if layer == MAX_LAYERS {
+                self.truncated = true;
+                return;
+            }
+            if self.key.is_none() {
+                self.place += 1;
+            }
+            self.forms(text, decodings, Leaf { name, ..inner }, layer + 1);
+        };
+        match &value {
+            Some(value) => each_text(value, Path::ROOT, &mut |text, path, is_key| {
+                read(text, path.name().filter(|_| !is_key));
+                false
+            }),
+            None => each_literal(json, &mut |text| read(text, None)),
+        }
+        true
+    }
+
     /// What a text is, by the role of its argument.
-    fn form_of(&self, text: &str, path: Path<'_>) -> Form {
-        let form = Form::of(text);
+    fn form_of(&self, text: &str, leaf: Leaf<'_>) -> Form {
+        let form = if leaf.in_document { Form::Document } else { Form::of(text) };
         match self.roles {
             // The role makes a difference only in these texts.
-            Some(roles) if form == Form::Document || shell::may_go_on(text) => {
-                let may_be_document = path.role(roles) == Some(Role::Content);
+            Some(roles)
+                if form == Form::Document
+                    || shell::may_go_on(text)
+                    || address::begins_as_url(text) =>
+            {
+                let may_be_document = leaf.path.role(roles) == Some(Role::Content);
                 if may_be_document { form } else { Form::Argument }
             }
             _ => form,
         }
     }
 
-    /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
-    fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
-        let joined: String;
-        let text = text.trim();
-        let text = match data_of_url(text).unwrap_or(text) {
-            text if text.contains('\n') => {
-                joined = text.split_ascii_whitespace().collect();
-                joined.as_str()
-            }
-            text => text,
+    fn form(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>) {
+        let form = self.form_of(text, leaf);
+        let Self { scan, found, counts, rules, tenant, key, only, place, is_found, .. } = self;
+        let is_decoded = decodings.len() > leaf.outer_decodings;
+        let reading = match (leaf.is_nested, is_decoded) {
+            (false, false) => Reading::Plain,
+            (false, true) => Reading::Decoded,
+            (true, false) => Reading::Nested,
+            (true, true) => Reading::NestedDecoded,
         };
-        let encoded = text.len() >= MIN_ENCODED_BYTES
-            && text.bytes().all(|byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
-            });
-        if !encoded {
-            return None;
-        }
-        let (mut bytes, encoding) = match binary::hexadecimal(text) {
-            Some(bytes) => (bytes, Decoding::Hexadecimal),
-            None => (binary::base64(text)?, Decoding::Base64),
-        };
-        decodings.push(encoding);
-        for layer in 0.. {
-            match binary::inflate(&bytes, self.left.inflated) {
-                Inflated::Plain => return readable(bytes),
-                Inflated::Data(data) if layer < MAX_LAYERS => {
-                    decodings.push(Decoding::Compressed);
-                    self.left.inflated = self.left.inflated.saturating_sub(data.len());
-                    bytes = data;
-                }
-                Inflated::Data(_) | Inflated::Unreadable => break,
-            }
-        }
-        // It may have used up everything that was left.
-        self.left.inflated = 0;
-        self.truncated = true;
-        None
-    }
-
-    /// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
-    fn canonical(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
-        let kept = decodings.len();
-        let mut decoded: Option<Round> = None;
-        for round in 0.. {
-            let next = match &decoded {
-                Some(decoded) => decoded.next(Escapes::ALL),
-                None if !text.contains(['%', '&', '\\']) => break,
-                None => Round::first(text, Escapes::ALL),
-            };
-            let found = next.found;
-            if !found.any() {
-                break;
-            }
-            if round == MAX_ROUNDS {
-                self.truncated = true;
-                break;
-            }
-            for (is_found, decoding) in [
-                (found.percent, Decoding::Percent),
-                (found.entity, Decoding::Entities),
-                (found.backslash, Decoding::Escapes),
-            ] {
-                let so_far = decodings.get(kept..).unwrap_or_default();
-                if is_found && !so_far.contains(&decoding) {
-                    decodings.push(decoding);
-                }
-            }
-            decoded = Some(next);
-        }
-        let mut current = decoded.map(|round| round.text);
-        let before = current.as_deref().unwrap_or(text);
-        if !before.is_ascii() {
-            let folded = letters::folded(before);
-            // Rules ignore case, so a form that differs only in case has no other findings.
-            if !folded.eq_ignore_ascii_case(before) {
-                decodings.push(Decoding::Letters);
-                current = Some(folded);
-            }
-        }
-        current
-    }
-
-    fn form(&mut self, text: &str, decodings: &[Decoding], path: Path<'_>, is_key: bool) {
-        let form = self.form_of(text, path);
-        let Self { scan, found, counts, rules, tenant, key, place, .. } = self;
-        let is_decoded = !decodings.is_empty();
-        let name = path.name().filter(|_| !is_key);
-        let context = Context { form, decoded: is_decoded, name };
+        let context = Context { form, decoded: is_decoded, name: leaf.name };
         let whole = scan.text(text, context, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
+                && only.is_none_or(|only| only.contains(&rule.category))
                 && !rules.disabled.contains(&(tenant, rule.id));
             if !holds {
                 return;
             }
+            *is_found = true;
             let severity = match form {
                 Form::Document => rule.in_documents,
                 Form::Argument | Form::Line => rule.severity,
             };
             let at = match key {
-                Some(_) => (false, 0),
-                None => (is_decoded, bytes.start),
+                Some(_) => (Reading::Plain, 0),
+                None => (reading, bytes.start),
             };
             let known = found.get(&(number, *place, at));
             if known.is_some_and(|hit| hit.severity >= severity) {
@@ -385,8 +416,9 @@ impl Inspection<'_> {
                     key.hash(text.as_bytes().get(bytes.clone()).unwrap_or_default())
                 }),
                 decodings: decodings.to_vec(),
+                reading,
                 bytes,
-                pointer: path.pointer(is_key),
+                pointer: key.map_or_else(String::new, |_| leaf.path.pointer(leaf.is_key)),
             };
             found.insert((number, *place, at), hit);
         });
@@ -408,25 +440,4 @@ impl Inspection<'_> {
         };
         Findings { list: hits.into_iter().map(finding).collect(), truncated: self.truncated }
     }
-}
-
-/// The data of a URL with the scheme `data` (RFC 2397) that is in base64.
-fn data_of_url(text: &str) -> Option<&str> {
-    let (kind, data) = text.strip_prefix("data:")?.split_once(";base64,")?;
-    (kind.len() <= MAX_TYPE_BYTES).then_some(data)
-}
-
-/// Decoded bytes as a text, if they look like one. Zeros are left out, so the Latin letters of UTF-16 are read too.
-fn readable(bytes: Vec<u8>) -> Option<String> {
-    let begin = bytes.get(..bytes.len().min(256)).unwrap_or_default();
-    let of = |is: fn(&&u8) -> bool| begin.iter().filter(is).count();
-    let plain = of(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    let zeros = of(|byte| **byte == 0);
-    let looks_plain = plain * 4 >= (begin.len() - zeros) * 3 && zeros <= plain + 1;
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) if looks_plain => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        Err(_) => return None,
-    };
-    Some(if text.contains('\0') { text.replace('\0', "") } else { text })
 }

@@ -12,16 +12,23 @@ pub enum Path<'p> {
     /// A part of an answer, by its pointer; empty: the whole.
     Part(&'p str),
     Field(&'p Path<'p>, &'p str),
+    /// A field in whose name something was found. No pointer has the name.
+    Masked(&'p Path<'p>, &'p str),
     Item(&'p Path<'p>, usize),
 }
 
-impl Path<'_> {
+impl<'p> Path<'p> {
     pub const ROOT: Self = Self::Part("");
 
-    /// A JSON Pointer (RFC 6901), shortened, with `#key` after it for a key.
+    /// A JSON Pointer (RFC 6901), shortened. For a key it is `/*#key` after the pointer of its object, because what was
+    /// found in the key must not be stored.
     pub fn pointer(self, is_key: bool) -> String {
         let mut pointer = String::new();
-        self.write(&mut pointer);
+        match self {
+            Self::Field(parent, name) if is_key => Self::Masked(parent, name),
+            path => path,
+        }
+        .write(&mut pointer);
         if is_key {
             pointer.push_str("#key");
         }
@@ -29,9 +36,9 @@ impl Path<'_> {
     }
 
     /// The name of the field at whose end the way is.
-    pub const fn name(&self) -> Option<&str> {
+    pub const fn name(self) -> Option<&'p str> {
         match self {
-            Self::Field(_, name) => Some(name),
+            Self::Field(_, name) | Self::Masked(_, name) => Some(name),
             Self::Part(_) | Self::Item(..) => None,
         }
     }
@@ -41,7 +48,7 @@ impl Path<'_> {
     pub fn role(&self, roles: &ArgumentRoles) -> Option<Role> {
         let mut steps = Vec::new();
         let mut path = self;
-        while let Self::Field(parent, _) | Self::Item(parent, _) = path {
+        while let Self::Field(parent, _) | Self::Masked(parent, _) | Self::Item(parent, _) = path {
             steps.push(path);
             path = parent;
         }
@@ -59,10 +66,10 @@ impl Path<'_> {
     /// Whether a step of a JSON Pointer, or `*`, is the last step of the way.
     fn is(&self, step: &str) -> bool {
         match self {
-            Self::Field(_, name) if step.contains('~') => {
+            Self::Field(_, name) | Self::Masked(_, name) if step.contains('~') => {
                 step.replace("~1", "/").replace("~0", "~") == *name
             }
-            Self::Field(_, name) => step == *name,
+            Self::Field(_, name) | Self::Masked(_, name) => step == *name,
             Self::Item(_, at) => step == "*" || step == itoa::Buffer::new().format(*at),
             Self::Part(_) => false,
         }
@@ -81,6 +88,12 @@ impl Path<'_> {
                 pointer.push('/');
                 pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
             }
+            Self::Masked(parent, _) => {
+                if !parent.write(pointer) {
+                    return false;
+                }
+                pointer.push_str("/*");
+            }
             Self::Item(parent, at) => {
                 if !parent.write(pointer) {
                     return false;
@@ -97,10 +110,17 @@ impl Path<'_> {
     }
 }
 
-/// Calls `found` with each text, long number and key of a value, its place, and whether it is a key.
-pub fn each_text(value: &Json, path: Path<'_>, found: &mut dyn FnMut(&str, Path<'_>, bool)) {
+/// Calls `found` with each text, long number and key of a value, its place, and whether it is a key. If it returns true
+/// for a key, the places below are without its name.
+pub fn each_text(
+    value: &Json,
+    path: Path<'_>,
+    found: &mut dyn FnMut(&str, Path<'_>, bool) -> bool,
+) {
     match value {
-        Json::String(text) => found(text, path, false),
+        Json::String(text) => {
+            found(text, path, false);
+        }
         Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 each_text(item, Path::Item(&path, at), found);
@@ -108,15 +128,17 @@ pub fn each_text(value: &Json, path: Path<'_>, found: &mut dyn FnMut(&str, Path<
         }
         Json::Object(fields) => {
             for (name, field) in fields {
-                let path = Path::Field(&path, name);
-                found(name, path, true);
-                each_text(field, path, found);
+                let (plain, masked) = (Path::Field(&path, name), Path::Masked(&path, name));
+                let is_masked = found(name, plain, true);
+                each_text(field, if is_masked { masked } else { plain }, found);
             }
         }
         Json::Integer(number) if has_digits(*number) => {
             found(itoa::Buffer::new().format(*number), path, false);
         }
-        Json::Verbatim(digits) => found(digits, path, false),
+        Json::Verbatim(digits) => {
+            found(digits, path, false);
+        }
         Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) => {}
     }
 }
@@ -150,6 +172,17 @@ pub fn each_literal(text: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
+/// Whether a text that is not JSON within the bounds begins as JSON does. Then a reader that is less strict may take it
+/// for JSON.
+pub fn begins_as_json(text: &str) -> bool {
+    let inside =
+        text.trim_start_matches(|character: char| character == '[' || character.is_whitespace());
+    match inside.strip_prefix('{') {
+        Some(object) => object.trim_start().starts_with('"'),
+        None => inside.len() < text.len() && inside.starts_with('"'),
+    }
+}
+
 /// Whether a number has enough digits to be that of a card, an account or a person.
 pub const fn has_digits(number: i64) -> bool {
     number.unsigned_abs() >= 100_000_000
@@ -178,6 +211,40 @@ mod tests {
         assert_eq!(Path::Field(&named, "text").role(&roles), None);
         assert_eq!(Path::Field(&root, "a/b").role(&roles), Some(Role::Content));
         assert_eq!(Path::Field(&root, "to").role(&roles), Some(Role::Sink));
+    }
+
+    #[test]
+    fn no_pointer_has_a_name_in_which_something_was_found() {
+        let value = r#"{"a":{"bad/1":{"c":["x"]}},"bad2":"y"}"#;
+        let value = crate::json::parse(value.as_bytes()).unwrap();
+        let mut seen = Vec::new();
+        each_text(&value, Path::ROOT, &mut |text, path, is_key| {
+            seen.push(path.pointer(is_key));
+            text.starts_with("bad")
+        });
+        assert_eq!(seen, ["/*#key", "/a/*#key", "/a/*/*#key", "/a/*/c/0", "/*#key", "/*"]);
+        let roles = serde_json::from_str(r#"{"/a/bad~11":"detail"}"#).unwrap();
+        let (root, name) = (Path::ROOT, "bad/1");
+        let masked = Path::Masked(&Path::Field(&root, "a"), name).role(&roles);
+        assert_eq!(masked, Some(Role::Detail), "a role is found by the name");
+    }
+
+    #[test]
+    fn a_text_that_begins_as_json_is_told_from_others() {
+        for (text, expected) in [
+            (r#"{"a":1,"a":2}"#, true),
+            (r#"{ "a": 1, }"#, true),
+            (r#"[["a"],]"#, true),
+            (r#"[{"a":1},]"#, true),
+            ("[WIP] a \"fix\"", false),
+            ("[[Page]]", false),
+            ("{{ user }}", false),
+            ("{% if \"a\" %}", false),
+            ("\"a\" and b", false),
+            ("", false),
+        ] {
+            assert_eq!(begins_as_json(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::inspect::{Left, Match, Shield};
+use super::inspect::{Left, Match, Reading, Shield};
 use super::mode::Category;
 use super::path::has_digits;
 use crate::json::{self, Json, utf16_order};
@@ -121,18 +121,22 @@ impl Redaction<'_> {
     }
 
     /// The text with markers in place of what is found in it; `None` if nothing is found. One marker replaces the whole
-    /// text if more is found in a decoded form than in the text itself, or if the text cannot be read to its end.
+    /// text if more is found in another reading than in the text itself, or if the text cannot be read to its end.
     fn marked(&self, text: &str, name: Option<&str>, left: &mut Left) -> Option<String> {
-        let Some(mut found) = self.shield.matches_within(self.tenant, (name, text), left) else {
-            return Some(marker("unread"));
-        };
-        found.retain(|it| self.categories.contains(&it.category));
+        let only = Some(self.categories);
+        let found = self.shield.matches_within((self.tenant, only), (name, text), left);
+        let Some(mut found) = found else { return Some(marker("unread")) };
         let whole = marker(found.first()?.rule);
-        let mut counts: BTreeMap<(&str, usize), i64> = BTreeMap::new();
-        for Match { rule, length, bytes, .. } in &found {
-            *counts.entry((*rule, *length)).or_default() += if bytes.is_some() { 1 } else { -1 };
+        let mut counts: BTreeMap<(&str, usize), BTreeMap<Reading, usize>> = BTreeMap::new();
+        for Match { rule, length, reading, .. } in &found {
+            let of_length = counts.entry((*rule, *length)).or_default();
+            *of_length.entry(*reading).or_default() += 1;
         }
-        if counts.values().any(|more| *more < 0) {
+        let is_hidden = |of_length: &BTreeMap<Reading, usize>| {
+            let plain = of_length.get(&Reading::Plain).copied().unwrap_or_default();
+            of_length.values().any(|count| *count > plain)
+        };
+        if counts.values().any(is_hidden) {
             return Some(whole);
         }
         found.retain(|it| it.bytes.is_some());

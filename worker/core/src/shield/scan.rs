@@ -79,7 +79,7 @@ impl<'m> Scan<'m> {
         if signs.has(Signs::ANGLE | Signs::SCHEME) || quoted_code {
             html::find(text, report);
         }
-        if signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT) {
+        if signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT) || text.starts_with('=') {
             template::find(text, report);
         }
         if signs.has(Signs::SHELL) {
@@ -90,8 +90,8 @@ impl<'m> Scan<'m> {
         } else {
             0
         };
-        let whole = if signs.has(Signs::URL) || value {
-            address::find(text, decoded, report)
+        let whole = if signs.has(Signs::URL) || value || address::begins_as_url(text) {
+            address::find(text, decoded, form, report)
         } else {
             true
         };
@@ -140,6 +140,7 @@ impl<'m> Scan<'m> {
         let is_ascii = text.is_ascii();
         // One name can end with another one. What is assigned to them is the same.
         let mut assigned_at = 0;
+        let mut squeezed = Squeezed::default();
         // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
         let mut each = |set: &Literals, number: u16, end: usize, mixed: bool| {
             let Some((literal, uses)) = set.all.get(usize::from(number)) else { return };
@@ -162,8 +163,15 @@ impl<'m> Scan<'m> {
                         {
                             continue;
                         }
-                        let at = Reached { begin: *base + begin as u64, end: *base + end as u64 };
-                        if let Some(begin) = advance(step, last, at)
+                        // In a literal, a run of white space is one space.
+                        let squeezed_end = squeezed.until(bytes, end);
+                        let squeezed_begin = squeezed_end.saturating_sub(literal.len());
+                        let at = Reached {
+                            begin: *base + begin as u64,
+                            end: *base + end as u64,
+                            squeezed_end: *base + squeezed_end as u64,
+                        };
+                        if let Some(begin) = advance(step, last, at, *base + squeezed_begin as u64)
                             && (!step.value || value)
                         {
                             let begin = begin.saturating_sub(*base) as usize;
@@ -217,30 +225,63 @@ fn begin_of(literal: &[u8], bytes: &[u8], end: usize) -> usize {
     })
 }
 
+/// Counts the bytes of a text with each run of white space as one byte, so that padding puts no distance between the
+/// steps of a phrase. The ends that are asked for grow, so the text is read once.
+#[derive(Debug, Default)]
+struct Squeezed {
+    at: usize,
+    bytes: usize,
+    in_space: bool,
+}
+
+impl Squeezed {
+    fn until(&mut self, text: &[u8], end: usize) -> usize {
+        if end < self.at {
+            // The second automaton begins again.
+            *self = Self::default();
+        }
+        for byte in text.get(self.at..end).unwrap_or_default() {
+            let is_space = byte.is_ascii_whitespace();
+            self.bytes += usize::from(!(is_space && self.in_space));
+            self.in_space = is_space;
+        }
+        self.at = end;
+        self.bytes
+    }
+}
+
 /// Where a phrase began, and where its last step ended. Counted from a scan's first text on.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reached {
     begin: u64,
     end: u64,
+    /// The end, with each run of white space in this text counted as one byte.
+    squeezed_end: u64,
 }
 
-/// Takes a match of a step. Returns where the phrase began if it was the last step.
+/// Takes a match of a step, which begins at `squeezed_begin`. Returns where the phrase began if it was the last step.
 ///
 /// Only the last match of the step before counts: it is the nearest. If that one overlaps, the one before it does.
-fn advance(step: PhraseStep, last: &mut [[Reached; 2]], at: Reached) -> Option<u64> {
+fn advance(
+    step: PhraseStep,
+    last: &mut [[Reached; 2]],
+    at: Reached,
+    squeezed_begin: u64,
+) -> Option<u64> {
     let place = step.place as usize;
     let begin = if step.is_first {
         at.begin
     } else {
         let before = last.get(place.checked_sub(1)?)?;
         let before = before.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
-        (at.begin - before.end <= u64::from(step.within)).then_some(before.begin)?
+        let distance = squeezed_begin.saturating_sub(before.squeezed_end);
+        (distance <= u64::from(step.within)).then_some(before.begin)?
     };
     if step.is_last {
         return Some(begin);
     }
     let reached = last.get_mut(place)?;
-    *reached = [Reached { begin, end: at.end }, reached[0]];
+    *reached = [Reached { begin, ..at }, reached[0]];
     None
 }
 
@@ -271,4 +312,25 @@ fn of_token(token: &Token, text: &str, prefix: Range<usize>) -> Option<Range<usi
         Check::Crc32Base62 => secret::has_checksum(characters),
     };
     holds.then_some(prefix.start..prefix.end + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_white_space_counts_as_one_byte() {
+        for (text, expected) in
+            [("", 0), ("ab", 2), ("a  b", 3), ("a \t\n b  ", 4), ("  é", 3), ("{{   x", 4)]
+        {
+            let mut squeezed = Squeezed::default();
+            for end in 0..=text.len() {
+                squeezed.until(text.as_bytes(), end);
+            }
+            assert_eq!(squeezed.until(text.as_bytes(), text.len()), expected, "{text:?}");
+            // From the beginning again, in one step.
+            squeezed.until(text.as_bytes(), 0);
+            assert_eq!(squeezed.until(text.as_bytes(), text.len()), expected, "{text:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::findings::{Finding, Findings, MAX_FINDINGS, Noted};
 use super::mode::{Category, Mode, Modes, Severity};
 
-/// Findings of this severity and above are blocked in the mode `block`, and taint if they are in an answer.
+/// Findings of this severity and above are blocked in the mode `block`, and most taint if they are in an answer.
 const GRAVE: Severity = Severity::High;
 
 /// Findings whose category is not `off`, and what is done about them.
@@ -60,12 +60,14 @@ impl Verdict {
     }
 
     /// Whether an answer with these findings taints its reader: it may contain an attack, or it was not read to its
-    /// end. Secrets and personal data are not attacks.
+    /// end. Secrets and personal data are not attacks. A text aimed at a model taints from medium severity on, because
+    /// the reader is a model.
     #[must_use]
     pub fn taints(&self) -> bool {
-        let attacks = |finding: &Finding| {
-            finding.severity >= GRAVE
-                && !matches!(finding.category, Category::Secret | Category::PersonalData)
+        let attacks = |finding: &Finding| match finding.category {
+            Category::Secret | Category::PersonalData => false,
+            Category::PromptInjection => finding.severity >= Severity::Medium,
+            _ => finding.severity >= GRAVE,
         };
         self.unread || self.findings.iter().any(attacks)
     }
@@ -121,10 +123,14 @@ mod tests {
     #[test]
     fn grave_attacks_taint_and_what_is_blocked_is_named() {
         let sql = |severity| vec![finding("union", Category::SqlInjection, severity)];
+        let order = |severity| vec![finding("order", Category::PromptInjection, severity)];
         let card = || vec![finding("card", Category::PersonalData, Severity::Critical)];
         for (modes, list, unread, taints, blocked, hides) in [
             ("{}", sql(Severity::High), false, true, false, false),
             ("{}", sql(Severity::Medium), false, false, false, false),
+            ("{}", order(Severity::Medium), false, true, false, false),
+            ("{}", order(Severity::Low), false, false, false, false),
+            (r#"{"prompt_injection":"block"}"#, order(Severity::Medium), false, true, false, false),
             (r#"{"sql_injection":"off"}"#, sql(Severity::High), false, false, false, false),
             (r#"{"sql_injection":"block"}"#, sql(Severity::High), false, true, true, false),
             (r#"{"sql_injection":"block"}"#, sql(Severity::Medium), true, true, false, true),

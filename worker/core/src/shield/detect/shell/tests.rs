@@ -70,6 +70,180 @@ fn a_command_that_hides_its_name_needs_no_separator() {
 }
 
 #[test]
+fn a_long_or_padded_spelling_hides_no_command() {
+    for (begin, repeated, end) in [
+        ("x;", " ", "id"),
+        ("x;", "{ ", "id"),
+        (";", "/", "bin/cat /etc/passwd"),
+        (";/bin", "/.", "/cat /etc/passwd"),
+        ("x;", "$@", "cat /etc/passwd"),
+        ("x;c", "''", "at /etc/passwd"),
+        (";w", "$()", "hoami"),
+    ] {
+        for times in [1, 20, 70, 500] {
+            let text = [begin, &repeated.repeat(times), end].concat();
+            assert_eq!(find_in(&text, Form::Line), Some(Detector::ShellCommand), "{text}");
+        }
+    }
+}
+
+/// For each way to write a command after a value: what is found, and what is like it in ordinary texts.
+#[test]
+fn each_way_to_add_a_command_is_found_and_ordinary_texts_are_not() {
+    let cases: [(&str, &[&str], &[&str]); 12] = [
+        (
+            "the first word is a value, not a tool",
+            &["test && whoami", "find x;id", "time | dir", "host; cat /etc/passwd"],
+            &["ls; pwd", "ls -la; pwd", "ls | wc -l", "pytest | tee a.txt", "history | grep ssh"],
+        ),
+        (
+            "the argument is a word",
+            &[
+                "x; echo pwned",
+                "x|grep root",
+                ";touch f",
+                ";dd if=/dev/zero",
+                "&reg query HKLM",
+                ";ssh h",
+                ";chown root x",
+                "x;ps aux",
+                "x & net user",
+                "x; which nc",
+            ],
+            &[
+                "mytool | grep error",
+                "Acme&reg; tools",
+                "Gross; net income",
+                "I called; which was nice",
+                "export {}; type Foo = Bar",
+                "let a=1; id = 2",
+            ],
+        ),
+        (
+            "the name is a word of prose",
+            &["x; more /etc/passwd", "x;free -m", r"x & copy C:\a C:\b", "x; docker ps -a"],
+            &[
+                "Rock & more",
+                "buy; free shipping",
+                "Save & copy",
+                "a; move fast",
+                "read on; find out more.",
+                "&copy; 2024",
+                "python|java|docker",
+                "name;date;time",
+                "Fish & dash",
+            ],
+        ),
+        (
+            "a program, a word of the shell or a variable is before it",
+            &[
+                ";sudo -l",
+                ";sudo -u root id",
+                ";env -i id",
+                ";timeout 5 id",
+                "x; nice -n 5 id",
+                ";LD_PRELOAD=/tmp/x ls",
+                "a;while true; do id; done",
+            ],
+            &["nice work; nice try", "DEBUG=1 myapp | tee log", "Use it; if id is 5", "};else foo"],
+        ),
+        (
+            "redirections",
+            &[
+                ";</etc/passwd cat",
+                ";2>&1 id",
+                "$(</etc/passwd)",
+                "x>/var/www/a.php",
+                "x >> /etc/cron.d/a",
+            ],
+            &[
+                "a -> /tmp/x",
+                "a => /tmp/x",
+                "<code>/etc/hosts</code>",
+                "2>/dev/null",
+                "cmd 2>/dev/null",
+                "> /etc/passwd is a file",
+            ],
+        ),
+        (
+            "quotes and variables",
+            &[";$'id'", ";$\"id\"", ";ca${z}t /etc/passwd", r"a;id\n"],
+            &["`${a}id`", "const k = `id${n}`;", "(&\"a\".repeat(5), 1)", "``pip`` and ``fish``"],
+        ),
+        (
+            "paths",
+            &[
+                "a;/tmp/x",
+                "x|./a.sh",
+                "x;. /tmp/x",
+                "x;~/x",
+                r"1&C:\Windows\System32\cmd.exe /c",
+                "x & netstat.exe -an",
+                "x; python3.11 -c 1",
+            ],
+            &[
+                "PATH=/bin;/usr/bin",
+                r"C:\Tools;C:\bin",
+                "./?.lua;/usr/share/lua/?.lua",
+                "src/a.c;./b.c",
+                "Name | ./path | x",
+            ],
+        ),
+        (
+            "unknown names",
+            &["x&tracert 10.0.0.1", "x;aprogram 5000000", "x;probe --now", "x&prog /C dir"],
+            &["Berlin; plz 10115", "Size|size 10|size 11", "?a=1&b=2"],
+        ),
+        (
+            "backticks",
+            &["`cat /etc/passwd`", "10.0.0.1 `id`", "`sleep 5`"],
+            &["`npm test`", "`ls -la`", "`curl -s https://a.example`", "1. `ls`", "Run `id`"],
+        ),
+        (
+            "a bar after two words",
+            &["John Smith | whoami", "John Smith | nslookup x.example"],
+            &[
+                "John | Jane | Bob",
+                "Tools: git | curl",
+                "| id | name | date |",
+                "uv run x | tee out.txt",
+            ],
+        ),
+        (
+            "a plus is a space",
+            &["x;cat+/etc/passwd", "x|uname+-a"],
+            &["a;++id;", "a=b;type+c", "a;id+1"],
+        ),
+        (
+            "PowerShell",
+            &[
+                "x;iex(a)",
+                "x;gci",
+                "x; irm http://a.example",
+                "x; Start-Process calc",
+                "x; Get-ADUser a",
+                "x; Get-ChildItem env:",
+            ],
+            &[
+                "Terms; Stop-Loss order",
+                "New; Add-On pack",
+                "$x = Get-Content a; Write-Host $x",
+                "$data | Out-File a.txt",
+                "Import-Module A; Get-ADUser -Filter 'a' | Select-Object Name",
+            ],
+        ),
+    ];
+    for (name, attacks, ordinary) in cases {
+        for text in attacks {
+            assert_eq!(finds(text), Some(Detector::ShellCommand), "{name}: {text}");
+        }
+        for text in ordinary {
+            assert_ne!(finds(text), Some(Detector::ShellCommand), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
 fn prose_scripts_and_command_lines_are_not() {
     for text in [
         "url(data:image/png;base64,AAAA)",

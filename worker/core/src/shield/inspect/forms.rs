@@ -1,0 +1,143 @@
+//! The decoded forms of a text. What stops a decoding is noted as `truncated`.
+
+use super::{Inspection, MAX_LAYERS};
+use crate::decode::binary::{self, Inflated};
+use crate::decode::escapes::{Escapes, Round};
+use crate::decode::letters;
+use crate::shield::findings::Decoding;
+
+/// Times that escapes are decoded: an encoding of an encoding of an encoding.
+const MAX_ROUNDS: usize = 3;
+
+/// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
+const MIN_ENCODED_BYTES: usize = 16;
+
+impl Inspection<'_> {
+    /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
+    pub(super) fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
+        let joined: String;
+        let text = text.trim();
+        let text = match binary::data_of_url(text).unwrap_or(text) {
+            text if text.contains('\n') => {
+                joined = text.split_ascii_whitespace().collect();
+                joined.as_str()
+            }
+            text => text,
+        };
+        let encoded = text.len() >= MIN_ENCODED_BYTES
+            && text.bytes().all(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+            });
+        if !encoded {
+            return None;
+        }
+        let (mut bytes, encoding) = match binary::hexadecimal(text) {
+            Some(bytes) => (bytes, Decoding::Hexadecimal),
+            None => (binary::base64(text)?, Decoding::Base64),
+        };
+        decodings.push(encoding);
+        for layer in 0.. {
+            match binary::inflate(&bytes, &mut self.left.inflated) {
+                Inflated::Plain => return readable(bytes),
+                Inflated::Data(data) if layer < MAX_LAYERS => {
+                    decodings.push(Decoding::Compressed);
+                    bytes = data;
+                }
+                Inflated::Data(_) | Inflated::Unreadable => break,
+            }
+        }
+        self.truncated = true;
+        None
+    }
+
+    /// The text with its escapes decoded, in plain letters; `None` if that is the text itself. Plain letters can be
+    /// escapes, so both are repeated until nothing changes.
+    pub(super) fn canonical(
+        &mut self,
+        text: &str,
+        decodings: &mut Vec<Decoding>,
+    ) -> Option<String> {
+        let kept = decodings.len();
+        let mut note = |decoding| {
+            if !decodings.get(kept..).unwrap_or_default().contains(&decoding) {
+                decodings.push(decoding);
+            }
+        };
+        let mut rounds = 0;
+        let mut current: Option<String> = None;
+        loop {
+            match self.unescaped(current.as_deref().unwrap_or(text), &mut rounds, &mut note) {
+                Some(decoded) => current = Some(decoded),
+                // The letters are plain already.
+                None if current.is_some() => break,
+                None => {}
+            }
+            let before = current.as_deref().unwrap_or(text);
+            if before.is_ascii() {
+                break;
+            }
+            let folded = letters::folded(before);
+            // Rules ignore case, so a form that differs only in case has no other findings.
+            if folded.eq_ignore_ascii_case(before) {
+                break;
+            }
+            note(Decoding::Letters);
+            current = Some(folded);
+        }
+        current
+    }
+
+    /// The text with its escapes decoded, in as many rounds as are left; `None` if it has none.
+    fn unescaped(
+        &mut self,
+        text: &str,
+        rounds: &mut usize,
+        note: &mut dyn FnMut(Decoding),
+    ) -> Option<String> {
+        if !text.contains(['%', '&', '\\']) {
+            return None;
+        }
+        let mut decoded: Option<Round> = None;
+        loop {
+            let next = match &decoded {
+                Some(decoded) => decoded.next(Escapes::ALL),
+                None => Round::first(text, Escapes::ALL),
+            };
+            let found = next.found;
+            if !found.any() {
+                break;
+            }
+            if *rounds == MAX_ROUNDS {
+                self.truncated = true;
+                break;
+            }
+            *rounds += 1;
+            for (is_found, decoding) in [
+                (found.percent, Decoding::Percent),
+                (found.entity, Decoding::Entities),
+                (found.backslash, Decoding::Escapes),
+            ] {
+                if is_found {
+                    note(decoding);
+                }
+            }
+            decoded = Some(next);
+        }
+        decoded.map(|round| round.text)
+    }
+}
+
+/// Decoded bytes as a text, if they look like one. Zeros are left out, so the Latin letters of UTF-16 are read too.
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    let begin = bytes.get(..bytes.len().min(256)).unwrap_or_default();
+    let of = |is: fn(&&u8) -> bool| begin.iter().filter(is).count();
+    let plain = of(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let zeros = of(|byte| **byte == 0);
+    let looks_plain = plain * 4 >= (begin.len() - zeros) * 3 && zeros <= plain + 1;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if looks_plain => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(_) => return None,
+    };
+    Some(if text.contains('\0') { text.replace('\0', "") } else { text })
+}
