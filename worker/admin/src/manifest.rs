@@ -144,7 +144,7 @@ pub struct Finding {
 }
 
 /// The rules for a tool's schema, for servers and administrators.
-pub(super) const NO_OBJECT: &str = "must be an object";
+pub(super) const NOT_AN_OBJECT: &str = "must be an object";
 
 impl ToolManifest {
     /// Reads the tools that a server listed.
@@ -328,7 +328,7 @@ fn listed(
     if let Some(schema) = &input_schema {
         let refuse = |must: &str| format!("its `inputSchema`: {must}");
         if !schema.starts_with('{') {
-            return Err(refuse(NO_OBJECT));
+            return Err(refuse(NOT_AN_OBJECT));
         }
         schema::check(schema, patterns_left).map_err(|error| refuse(&error))?;
     }

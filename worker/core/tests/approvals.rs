@@ -161,6 +161,18 @@ fn an_approved_call_passes_once() {
 }
 
 #[test]
+fn an_approved_call_uses_its_limit_when_it_is_made() {
+    let mut gate = gate();
+    gate.records.agent.as_mut().unwrap().limits = support::daily(1);
+    let ids = [granted(&gate, 600), granted(&gate, 601)];
+    expect(&gate, &refund(600, Some(&ids[0])), "allow", "approval_granted");
+    expect(&gate, &refund(601, Some(&ids[1])), "deny", "quota_exhausted");
+    // The denial did not use the approval.
+    gate.records.agent.as_mut().unwrap().limits = support::daily(2);
+    expect(&gate, &refund(601, Some(&ids[1])), "allow", "approval_granted");
+}
+
+#[test]
 fn each_state_of_an_approval_has_its_answer_at_use() {
     type Make = fn(&Gate) -> String;
     let cases: [(&str, Make, &str); 8] = [
@@ -780,7 +792,7 @@ proptest! {
                     let Some(id) = ids.get(approval) else { continue };
                     let read = gate.on_lane(|_, storage| Lane::approval(storage, id));
                     let Ok(Some(seen)) = read else { continue };
-                    let hash = seen.approval.good_hash();
+                    let hash = seen.approval.valid_hash();
                     let (kind, body) = match (kind, amount) {
                         (0, _) => (VerdictKind::Reject, Value::Null),
                         (1, _) => (VerdictKind::Cancel, Value::Null),

@@ -29,7 +29,7 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
     let refuse = |must: String| Problem::field(SCHEMA, format!("`{SCHEMA}`: {must}"));
     let read = |text: &RawValue| {
         if !text.get().starts_with('{') {
-            return Err(refuse(manifest::NO_OBJECT.to_owned()));
+            return Err(refuse(manifest::NOT_AN_OBJECT.to_owned()));
         }
         // An unusable schema is refused at once.
         Schema::compile(text.get()).map_err(refuse)?;

@@ -179,7 +179,7 @@ impl Approval {
 
     /// The only valid hash.
     #[must_use]
-    pub fn good_hash(&self) -> &str {
+    pub fn valid_hash(&self) -> &str {
         self.edited_action_hash.as_deref().unwrap_or(&self.action_hash)
     }
 

@@ -135,7 +135,7 @@ impl Approval {
         }
         let conflict = |detail| Err(Problem::new(ProblemCode::StateConflict, detail));
         let edited = edit.map(|patch| self.edited(input, command, patch)).transpose()?;
-        let edited = edited.filter(|(hash, _)| hash != self.good_hash());
+        let edited = edited.filter(|(hash, _)| hash != self.valid_hash());
         let name = command.administrator.as_str();
         let own = self.approvers.iter().find(|approver| approver.administrator == name);
         if edited.is_none()
@@ -146,7 +146,7 @@ impl Approval {
             return Ok(Decided::Already);
         }
         match &command.action_hash {
-            Some(hash) if hash != self.good_hash() => {
+            Some(hash) if hash != self.valid_hash() => {
                 return conflict("the call has changed: read the approval again");
             }
             None if self.edited_action_hash.is_some() && command.if_match.is_none() => {
@@ -312,7 +312,7 @@ impl Approval {
     pub fn lets_change(&self, action_hash: &str, now_ms: u64) -> Result<(), Problem> {
         let conflict = |detail: &str| Err(Problem::new(ProblemCode::StateConflict, detail));
         match self.status_at(now_ms) {
-            _ if self.agent != REGISTRY || self.good_hash() != action_hash => {
+            _ if self.agent != REGISTRY || self.valid_hash() != action_hash => {
                 conflict("the approval is for another change, or somebody else requested it")
             }
             ApprovalStatus::Approved => Ok(()),

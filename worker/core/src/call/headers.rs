@@ -116,7 +116,7 @@ const OF_PARTS: [&str; 2] = ["if-range", "range"];
 
 /// Whether a header asks for a part of a body.
 #[must_use]
-pub fn is_of_parts(name: &str) -> bool {
+pub fn is_range_header(name: &str) -> bool {
     OF_PARTS.contains(&name)
 }
 
@@ -131,7 +131,7 @@ pub fn is_media_type(media_type: &str) -> bool {
 
 /// Whether a header becomes wrong if the body is changed.
 #[must_use]
-pub fn is_of_bytes(name: &str) -> bool {
+pub fn describes_sent_bytes(name: &str) -> bool {
     OF_BYTES.contains(&name)
 }
 
@@ -190,7 +190,7 @@ pub fn beside(headers: Vec<(String, String)>) -> Json {
 
 /// Removes from the result of [`beside`] all headers that this upstream does not get. `registered` are the
 /// headers that are registered for the upstream.
-pub fn keep_wanted(beside: &mut Json, registered: &[String]) {
+pub fn retain_forwarded(beside: &mut Json, registered: &[String]) {
     if let Json::Object(members) = beside
         && let Some((_, Json::Object(headers))) = members.first_mut()
     {
@@ -279,7 +279,7 @@ mod tests {
             beside.canonical(),
             r#"{"headers":{"user-agent":"v","x-filter":"v","x-other":"v"}}"#
         );
-        keep_wanted(&mut beside, &["x-filter".to_owned()]);
+        retain_forwarded(&mut beside, &["x-filter".to_owned()]);
         assert_eq!(beside.canonical(), r#"{"headers":{"user-agent":"v","x-filter":"v"}}"#);
     }
 

@@ -79,7 +79,7 @@ pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
         ApprovalStatus::Cancelled => (Presented::Useless, Some(ReasonCode::ApprovalCancelled)),
         ApprovalStatus::Expired => (Presented::Useless, Some(ReasonCode::ApprovalExpired)),
         ApprovalStatus::Used => (Presented::Useless, Some(ReasonCode::ApprovalUsed)),
-        _ if approval.good_hash() != hash => {
+        _ if approval.valid_hash() != hash => {
             // A caller that repeats the call as it was before an edit does not tamper.
             let asked = approval.action_hash == hash;
             let presented = if asked { Presented::Useless } else { Presented::Tampered };
@@ -214,7 +214,7 @@ pub fn entry(
     let agent = approval.agent.as_str();
     let step = Event { head: occasion.head, at_ms: occasion.now_ms, agent, state, decision_id };
     let body = Body::Approval(ApprovalBody {
-        action_hash: approval.good_hash(),
+        action_hash: approval.valid_hash(),
         administrator: occasion.administrator,
         agent,
         approval_id: &approval.approval_id,
@@ -242,7 +242,7 @@ pub fn entry(
         detail: Detail {
             approval_id: &approval.approval_id,
             status: approval.status,
-            action_hash: approval.good_hash(),
+            action_hash: approval.valid_hash(),
             comment: approval.comment.as_deref().filter(|_| decided),
             tampering: (event == ApprovalEvent::Tampered).then_some(approval.tampering),
         },

@@ -202,7 +202,7 @@ fn judge_call(
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
     let refused = approval::present(draft).err();
-    let resolved = warrant::narrow(draft)
+    let resolved = warrant::deny_if_not_carried(draft)
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
         .and_then(|tool| {
             // A request of a server is not the agent's call.
@@ -227,7 +227,11 @@ fn judge_call(
                     Some(denial) => denial,
                     None => {
                         let said = ask_policies(engine, draft, identity, tool.clone());
-                        shield::bound(draft, &tool, warrant::bound(draft, &tool, said))
+                        shield::bound(
+                            draft,
+                            &tool,
+                            warrant::deny_redacted_constraint(draft, &tool, said),
+                        )
                     }
                 };
                 let said = approval::prefer(refused, said);

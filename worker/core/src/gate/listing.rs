@@ -64,7 +64,7 @@ fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
     }
     match resolve::server(draft.facts.records) {
         Err(code) => Some(Ruling::deny(code)),
-        Ok(server) if !resolve::stands_before(command, server) => {
+        Ok(server) if !resolve::is_proxied_as_asked(command, server) => {
             Some(Ruling::deny(ReasonCode::UpstreamMissing))
         }
         Ok(_) => None,

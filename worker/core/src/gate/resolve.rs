@@ -86,7 +86,7 @@ pub fn server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
 
 /// Whether Gateward is in front of the server in the way that the request came: an MCP server as
 /// MCP, an API by its routes.
-pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
+pub fn is_proxied_as_asked(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
         Purpose::Authorize | Purpose::Report(_) => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => ServerKind::Http,
@@ -115,7 +115,7 @@ pub fn tool(
         Ok(server) => server,
         Err(code) => return deny(code),
     };
-    if !stands_before(command, server) {
+    if !is_proxied_as_asked(command, server) {
         return deny(ReasonCode::UpstreamMissing);
     }
     if let Purpose::Unroutable(unresolved) = &command.purpose {

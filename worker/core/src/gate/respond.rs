@@ -170,7 +170,7 @@ pub fn response(
             status: approval.status_at(now_ms),
             approver_group: group_names(approval).join(","),
             expires_at: id::rfc3339(approval.expires_at_ms),
-            action_hash: approval.good_hash(),
+            action_hash: approval.valid_hash(),
         }),
         redacted_fields: &ruling.redact_fields,
         root_trust_level: root,

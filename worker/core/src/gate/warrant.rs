@@ -143,7 +143,10 @@ pub fn proof_name(claim: &Claim) -> String {
 /// # Errors
 ///
 /// Why the tenant does not accept the warrant.
-pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
+pub fn accepted_claim<'a>(
+    command: &GateCommand,
+    facts: &Facts<'a>,
+) -> Result<&'a Claim, Box<Refusal>> {
     let claim = match facts.warrant.map(|carried| &carried.judged) {
         None => return refuse_for(ReasonCode::WarrantRequired),
         Some(Judged::Refused(refusal)) => return Err(Box::new(refusal.clone())),
@@ -174,13 +177,13 @@ pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Clai
     Ok(claim)
 }
 
-/// The same as [`standing`], if the warrant also carries the call.
+/// The same as [`accepted_claim`], if the warrant also carries the call.
 ///
 /// # Errors
 ///
 /// Why the tenant does not accept the warrant, or why the warrant does not carry the call.
 pub fn carries<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
-    let claim = standing(command, facts)?;
+    let claim = accepted_claim(command, facts)?;
     claim.refusal.as_ref().map_or(Ok(claim), |refusal| Err(Box::new(refusal.clone())))
 }
 
@@ -239,7 +242,7 @@ fn accepts_alone(records: &CallRecords) -> Result<(), Box<Refusal>> {
 /// proof. So a proof identifies such a caller only once, even for a read. A repeated request gets its stored answer.
 pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
     accepts_alone(facts.records)?;
-    let claim = standing(command, facts)?;
+    let claim = accepted_claim(command, facts)?;
     let stored = facts.stored.as_ref().filter(|_| !command.call.dry_run);
     let is_repeated = stored.is_some_and(|stored| stored.fingerprint == command.fingerprint());
     match facts.proof_used && !is_repeated {
@@ -283,7 +286,7 @@ pub fn credential(
 
 /// Denies a call if the caller has no credential and its warrant does not carry the call. This is checked
 /// before the tool, so that the caller learns nothing about tools that it may not call.
-pub fn narrow(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
+pub fn deny_if_not_carried(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     let claim = draft.facts.warrant.and_then(Carried::claim).filter(|_| draft.command.located);
     match claim.and_then(|claim| claim.refusal.as_ref()) {
         None => Ok(()),
@@ -306,7 +309,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
         let reason = format!("The tool needs a warrant with a clearance of {needed}.");
         return Err(deny(Refusal::new(ReasonCode::WarrantClearanceMissing, reason)));
     }
-    if facts.proof_used && is_good_once(draft, tool) {
+    if facts.proof_used && is_single_use(draft, tool) {
         return Err(deny(Refusal::new(ReasonCode::WarrantProofUsed, used(claim))));
     }
     draft.warranted = Some(claim);
@@ -320,7 +323,7 @@ fn denial(refusal: Refusal, tool: &Tool) -> Ruling {
 
 /// Denies a call if a redaction would remove an argument that the warrant constrains: the tool would see other
 /// arguments than those that were compared with the warrant.
-pub fn bound(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
+pub fn deny_redacted_constraint(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
     let Some(claim) = draft.warranted.filter(|_| !ruling.redact_fields.is_empty()) else {
         return ruling;
     };
@@ -348,7 +351,7 @@ fn is_required(draft: &Draft<'_>) -> bool {
 
 /// Whether a proof of the call can be used only once. This holds for each call that changes something, and for every
 /// call if the tenant's settings say so.
-fn is_good_once(draft: &Draft<'_>, tool: &Tool) -> bool {
+fn is_single_use(draft: &Draft<'_>, tool: &Tool) -> bool {
     let tenant = draft.facts.records.tenant.as_ref();
     tool.writes || tenant.and_then(|tenant| tenant.settings.warrant_reads_once) == Some(true)
 }
@@ -360,7 +363,7 @@ pub fn used_proof(draft: &Draft<'_>, ruling: &Ruling) -> Option<String> {
     let claim = draft.facts.warrant.and_then(Carried::claim)?;
     let uses = match ruling.decision {
         _ if draft.command.located => true,
-        decision => decision.passes() && is_good_once(draft, ruling.tool.as_ref()?),
+        decision => decision.passes() && is_single_use(draft, ruling.tool.as_ref()?),
     };
     uses.then(|| proof_name(claim))
 }

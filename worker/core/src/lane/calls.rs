@@ -211,7 +211,7 @@ impl Lane {
         if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
         {
-            let writes = self.limits.settled(storage, reservation, reported.ending())?;
+            let writes = self.limits.writes_to_settle(storage, reservation, reported.ending())?;
             entry.limits = Some(Box::new(writes));
         }
         // Written before anything else, whatever the answer is: if a later write fails, the request

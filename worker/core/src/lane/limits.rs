@@ -168,7 +168,7 @@ impl Limits {
     }
 
     /// The changes to write so that the reservation ends in this way. This changes nothing itself.
-    pub fn settled(
+    pub fn writes_to_settle(
         &mut self,
         storage: &impl LaneSql,
         reservation: &Reservation,

@@ -40,7 +40,8 @@ impl Lane {
             }
         }
         if let (Ok((entry, _)), Some(reservation)) = (&mut event, reservation) {
-            let writes = self.limits.settled(storage, &reservation, command.effect.into())?;
+            let writes =
+                self.limits.writes_to_settle(storage, &reservation, command.effect.into())?;
             entry.limits = Some(Box::new(writes));
         }
         self.write_event(storage, event.map(Some), now_ms)

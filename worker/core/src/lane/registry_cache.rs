@@ -155,7 +155,7 @@ impl RegistryCache {
         let routes = upstream.map_or(&[][..], |upstream| &upstream.routes);
         let mut routed = command.clone();
         let registered = upstream.map_or(&[][..], |upstream| &upstream.forwarded_headers);
-        headers::keep_wanted(&mut routed.beside, registered);
+        headers::retain_forwarded(&mut routed.beside, registered);
         match http_tool::resolve(routes, request) {
             Ok(resolved) => {
                 routed.call.route = Some((request.method.clone(), resolved.route.clone()));

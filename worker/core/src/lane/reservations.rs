@@ -42,7 +42,7 @@ impl Lane {
                 // The caller reported nothing, so all of it stays used.
                 false => Ending::Succeeded(None),
             };
-            let writes = self.limits.settled(storage, &reservation, ending)?;
+            let writes = self.limits.writes_to_settle(storage, &reservation, ending)?;
             // Plain data always serializes. Without books, nothing would be settled, and the row stays.
             let books = serde_json::to_string(&writes.books).unwrap_or_default();
             let id = Value::Text(reservation.decision_id.clone());

@@ -321,6 +321,19 @@ mod tests {
     }
 
     #[test]
+    fn a_limits_denial_has_the_limit() {
+        let limit = serde_json::json!({"limit_id": "refunds", "remaining": "0"});
+        let denied = ProxyDecision {
+            violated_limits: vec![limit.clone()],
+            ..decision(Decision::Deny, ReasonCode::AmountExhausted, false)
+        };
+        let (_, body) = answer(&denied, "s/t", DenialForm::Result, Era::Stateless, "7");
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let meta = &body["result"]["_meta"];
+        assert_eq!(meta["dev.gateward/violated_limits"], serde_json::json!([limit]));
+    }
+
+    #[test]
     fn a_denial_has_the_form_that_the_server_is_registered_with() {
         let denied = decision(Decision::Deny, ReasonCode::PolicyForbid, false);
         let of = |form, era| {

@@ -71,7 +71,7 @@ impl Gates {
     /// # Errors
     ///
     /// A condition cannot be evaluated.
-    pub fn are_closed(
+    pub fn need_approvals(
         &self,
         names: &[&str],
         input: &Json,

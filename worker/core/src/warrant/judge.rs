@@ -401,7 +401,7 @@ fn check_approvals(
     for (at, link) in links.iter().enumerate() {
         let Some(gates) = &link.gates else { continue };
         let names = [with_server.as_str(), call.tool, "*"];
-        closed |= gates.are_closed(&names, call.input, work).map_err(|_| {
+        closed |= gates.need_approvals(&names, call.input, work).map_err(|_| {
             let reason = "a condition of its approval gates cannot be evaluated";
             Refusal::at(ReasonCode::WarrantUnsupported, at, reason)
         })?;

@@ -286,7 +286,7 @@ fn has_gate_that_is_open_there(call: &Refused<'_>) -> bool {
     let asks = |at| reference::asks(call.presented, at, call.tool, call.input) == Ok(true);
     let is_closed = |name: &str, gate: &Gate| {
         let gates = Gates::new(vec![(name.to_owned(), gate.clone())]);
-        gates.are_closed(&[name], call.input, &mut Work::default()) == Ok(true)
+        gates.need_approvals(&[name], call.input, &mut Work::default()) == Ok(true)
     };
     let closed: Vec<_> = gates(call).filter(|(_, name, gate)| is_closed(name, gate)).collect();
     let is_difference = |(at, name, gate): &(usize, &str, &Gate)| {

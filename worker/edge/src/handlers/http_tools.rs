@@ -164,7 +164,7 @@ impl DecidedCall<'_> {
         if self.passed.rules.inspect.is_some() {
             // Remove `Range`, so that the server returns the whole body. The shield could miss a text that is
             // split over two partial responses.
-            headers.retain(|(name, _)| !headers::is_of_parts(name));
+            headers.retain(|(name, _)| !headers::is_range_header(name));
         }
         headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));
         let body = Some(body).filter(|body| !body.is_empty());
@@ -274,7 +274,7 @@ impl DecidedCall<'_> {
     fn head(&self, answer: &UpstreamAnswer, shared_cache: bool, changed: bool) -> Head {
         let mut head = Head::bare(answer.status).decision(&self.passed.decision);
         for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
-            if !(changed && headers::is_of_bytes(&name)) {
+            if !(changed && headers::describes_sent_bytes(&name)) {
                 head = head.field(&name, value);
             }
         }

@@ -157,7 +157,7 @@ impl McpClient {
             }
         });
         let claims = claims.and_then(|claims| Ok(claims.at_most(&Claims::from_headers(header)?)));
-        let claims = claims.and_then(|claims| self.in_its_run(claims));
+        let claims = claims.and_then(|claims| self.in_assigned_run(claims));
         claims.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
     }
 
@@ -170,7 +170,7 @@ impl McpClient {
     }
 
     /// The claims of a caller, whose run a run credential fixes.
-    pub fn in_its_run(&self, claims: Claims) -> Result<Claims, Problem> {
+    pub fn in_assigned_run(&self, claims: Claims) -> Result<Claims, Problem> {
         match self.template.run_credential {
             true => claims.in_run(&self.template.call.run_id),
             false => Ok(claims),
@@ -178,7 +178,11 @@ impl McpClient {
     }
 
     /// Sends the instruction of the message's run to the lane, unless this isolate did so a short while ago.
-    pub async fn state(&self, claims: &Claims, instruction: &str) -> Result<(), Refused> {
+    pub async fn send_instruction(
+        &self,
+        claims: &Claims,
+        instruction: &str,
+    ) -> Result<(), Refused> {
         let start = RunStart {
             instruction: instruction.to_owned(),
             plan: Vec::new(),

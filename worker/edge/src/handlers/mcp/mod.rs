@@ -274,7 +274,7 @@ async fn session(
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (mut client, _) = authenticate(request, app, server, fields).await?;
     let claims = Claims::from_headers(|name| request.header(name));
-    let claims = claims.and_then(|claims| client.in_its_run(claims)).map_err(problem)?;
+    let claims = claims.and_then(|claims| client.in_assigned_run(claims)).map_err(problem)?;
     client.open_session(fields.get("mcp-session-id"), None)?;
     if client.session.is_none() {
         let detail = "Bad Request: Mcp-Session-Id header is required";
@@ -442,7 +442,7 @@ async fn decide(
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     if let Some(instruction) = action::instruction(message).map_err(refuse)? {
-        client.state(claims, instruction).await.map_err(refused)?;
+        client.send_instruction(claims, instruction).await.map_err(refused)?;
     }
     let Judged { reply, rate } = client.judge(&command).await.map_err(refused)?;
     let Some(decision) = reply.decision else { return Err(client.undecided(id)) };
