@@ -551,8 +551,10 @@ fn a_lane_that_knows_an_older_bound_is_granted_nothing() {
     for terms in [lease::Terms::Slots { max: whole(10) }, lease::Terms::of(&rate.rule).unwrap()] {
         let mut pool = Pool::default();
         assert!(pool.grant(&terms, &ask(7), at(START_MS)).unwrap().1);
-        let (granted, all) = pool.grant(&terms, &ask(6), at(START_MS)).unwrap();
+        let (before, _) = pool.grant(&terms, &ask(7), at(START_MS)).unwrap();
+        let (granted, all) = pool.grant(&terms, &ask(6), at(START_MS + 1_000)).unwrap();
         assert_eq!((granted.overdrawn, all), (true, false), "{terms:?}");
+        assert_eq!(granted.granted.minus(before.granted), whole(0), "{terms:?}");
     }
 }
 

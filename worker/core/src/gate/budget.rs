@@ -9,7 +9,7 @@ use crate::registry::TenantRecord;
 
 /// Rows that a tenant may write in a day by default: three a second, all day long. A row takes
 /// about 2.4 KB in D1, so they take 0.6 GB of D1's 10 GB. A tenant that uses its whole budget every
-/// day shows up in the audit for two weeks before the database is full.
+/// day shows up in the audit for 17 days before the database is full.
 pub const DEFAULT_ROWS_PER_DAY: u32 = 250_000;
 
 /// Bytes of journal rows that a tenant may write in a day by default: [`DEFAULT_ROWS_PER_DAY`]

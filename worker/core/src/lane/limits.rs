@@ -125,7 +125,7 @@ impl Limits {
             forwarded: has_space(own.forwarded, self.forwarded),
             asked: has_space(own.asked, asked),
         };
-        if self.books.is_empty() {
+        if self.books.is_empty() && answers.is_empty() {
             return Books { space, ..Books::NONE };
         }
         let book = |name: &str| self.books.get(name);

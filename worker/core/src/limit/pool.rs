@@ -146,8 +146,12 @@ impl Pool {
         };
         // The sum of a lane's grants only grows, also by what the lane gave back. It must stay an amount that can be
         // stored.
-        if known.plus(fits.minus(free)).plus(in_advance) > Amount::LARGEST {
-            (fits, in_advance) = (Amount::ZERO, Amount::ZERO);
+        let needed = known.plus(fits.minus(free));
+        if needed.plus(in_advance) > Amount::LARGEST {
+            in_advance = Amount::ZERO;
+        }
+        if needed > Amount::LARGEST {
+            fits = Amount::ZERO;
         }
         let share = self.share(ask.lane);
         let target = known.plus(fits.minus(free)).plus(in_advance);
@@ -181,7 +185,8 @@ impl Pool {
         let rest = u64::from(bucket.status(rate).remaining).min(rate.refill_per_s());
         let in_advance = if outdated { 0 } else { rest / (2 * u64::from(ask.lanes.max(1))) };
         let in_advance = u32::try_from(in_advance).unwrap_or_default();
-        let in_advance = if bucket.charge(rate, now_ms, in_advance) { in_advance } else { 0 };
+        let in_advance =
+            if !outdated && bucket.charge(rate, now_ms, in_advance) { in_advance } else { 0 };
         self.number += 1;
         self.at_ms = self.at_ms.max(now_ms);
         self.bucket = Some(bucket);

@@ -22,6 +22,10 @@ const KNOWN: [&str; 12] = [
     "text",
 ];
 
+/// The names of other members that a content block or a resource may have.
+const BLOCK: [&str; 8] =
+    ["_meta", "blob", "description", "mimeType", "name", "resource", "type", "uri"];
+
 /// The parts of a result, or of an error. The structured content is read as a whole, and so is a content's only text:
 /// they may have a trust of their own. No pointer leads to anything else, because a stranger could have written JSON
 /// of that form.
@@ -29,7 +33,7 @@ const KNOWN: [&str; 12] = [
 pub fn of(answer: &RawObject) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     for (name, value) in answer.fields() {
-        let pointer = step("", name);
+        let pointer = step("", shown(name));
         if !KNOWN.contains(&name) {
             parts.push(key(&pointer, name));
         }
@@ -65,7 +69,7 @@ fn block(
     };
     let is_media = is_media(&members);
     for (name, value) in members.fields() {
-        let pointer = step(&pointer, name);
+        let pointer = step(&pointer, shown(name));
         match name {
             // Nobody reads it as text.
             "data" | "blob" if is_media => {}
@@ -106,7 +110,14 @@ fn key<'t>(pointer: &str, name: &'t str) -> Part<'t> {
 }
 
 fn step(pointer: &str, name: &str) -> String {
-    [pointer, "/", &name.replace('~', "~0").replace('/', "~1")].concat()
+    [pointer, "/", name].concat()
+}
+
+/// A member's name in pointers, which are stored. A name that is not MCP's own can be a text of the server, so it is not
+/// shown.
+fn shown(name: &str) -> &str {
+    let is_own = KNOWN.contains(&name) || BLOCK.contains(&name);
+    if is_own { name } else { "*" }
 }
 
 #[cfg(test)]
@@ -148,7 +159,7 @@ mod tests {
             ),
             (
                 r#"{"content":"hi","a/b":2}"#,
-                &["Text /content \"hi\" json", "Rest /a~1b#key a/b", "Text /a~1b 2"],
+                &["Text /content \"hi\" json", "Rest /*#key a/b", "Text /* 2"],
             ),
         ] {
             let answer = RawObject::parse(answer).unwrap();

@@ -24,19 +24,23 @@ const fn bound(metric: Metric, names_max: usize, series_max: usize) -> MetricBou
 ///   bound of series is needed.
 /// - Credentials: each has at most five decisions, so all its series fit.
 /// - Limits: each has one kind, until it is replaced by a limit of another kind.
-/// - Forwarded calls: each server has at most seven outcomes with ten buckets each, so all its series fit.
+/// - Forwarded calls: each server has at most seven outcomes with ten buckets each, and usually about twenty of these.
+///
+/// A series that is beyond them is new in each flush, so each flush then reads all series of its metric. So the bounds
+/// of series also bound what a flush reads.
 pub const BOUNDS: [MetricBound; 4] = [
-    bound(Metric::Decisions, 500, 3_000),
-    bound(Metric::CredentialDecisions, 300, 1_500),
-    bound(Metric::LimitsHit, 500, 1_000),
-    bound(Metric::ProxiedSeconds, 50, 3_500),
+    bound(Metric::Decisions, 300, 1_000),
+    bound(Metric::CredentialDecisions, 200, 1_000),
+    bound(Metric::LimitsHit, 300, 500),
+    bound(Metric::ProxiedSeconds, 50, 1_500),
 ];
 
 /// A tenant's series without names, and those under [`OTHER`]: one for each combination of the other labels. There are
 /// about 350.
 const OTHER_SERIES: usize = 600;
 
-/// Stored series that one answer shows. At about 150 bytes each, they take 1.5 MB. The series of one tenant always fit. If an operator's answer would have more, it says so.
+/// Stored series that one answer shows. At about 150 bytes each, they take 1.5 MB. The series of one tenant always fit. If an operator's
+/// answer would have more, it says so.
 pub const MAX_RENDERED_SERIES: usize = 10_000;
 
 /// Tenants whose lanes' reports one answer shows. Each has ten gauges.

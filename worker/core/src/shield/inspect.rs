@@ -209,6 +209,8 @@ struct Leaf<'p> {
     in_document: bool,
     /// The decodings that led to that text.
     outer_decodings: usize,
+    /// The role of that text's argument. It is looked up once for all that is in the text.
+    outer_role: Option<Option<Role>>,
 }
 
 impl<'p> Leaf<'p> {
@@ -220,7 +222,14 @@ impl<'p> Leaf<'p> {
             is_nested: false,
             in_document: false,
             outer_decodings: 0,
+            outer_role: None,
         }
+    }
+}
+
+impl Leaf<'_> {
+    fn role(&self, roles: &ArgumentRoles) -> Option<Role> {
+        self.outer_role.unwrap_or_else(|| self.path.role(roles))
     }
 }
 
@@ -331,6 +340,7 @@ impl Inspection<'_> {
             is_nested: true,
             in_document: leaf.in_document || Form::of(text) == Form::Document,
             outer_decodings: decodings.len(),
+            outer_role: self.roles.map(|roles| leaf.role(roles)),
             ..leaf
         };
         let mut read = |text: &str, name: Option<&str>| {
@@ -363,7 +373,7 @@ impl Inspection<'_> {
                     || shell::may_go_on(text)
                     || address::begins_as_url(text) =>
             {
-                let may_be_document = leaf.path.role(roles) == Some(Role::Content);
+                let may_be_document = leaf.role(roles) == Some(Role::Content);
                 if may_be_document { form } else { Form::Argument }
             }
             _ => form,

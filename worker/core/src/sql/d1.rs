@@ -126,7 +126,7 @@ pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_ob
 pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
 /// Writes nothing if D1 lacks the receipt before the rows, so that it has a lane's receipts without a gap. Tenant, lane, a
-/// JSON array of journal rows, the receipt before them or null: the trigger of `d1-migrations/0004_approvals.sql`
+/// JSON array of journal rows, the receipt before them or null: the trigger of `d1-migrations/0023_logs.sql`
 /// distributes each over the tables.
 pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
      SELECT ?1, ?2, value FROM json_each(?3) WHERE ?4 IS NULL \
@@ -181,8 +181,8 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
          names IN ('[]', json_array('_other')) OR EXISTS (SELECT 1 FROM metric_counters AS c WHERE c.tenant = ?1 \
            AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names) AS known \
        FROM added GROUP BY metric, labels, names), \
-     bounds (metric, names_max, series_max) AS (VALUES ('decisions', 500, 3000), \
-       ('credential_decisions', 300, 1500), ('limits_hit', 500, 1000), ('proxied_ms', 50, 3500)), \
+     bounds (metric, names_max, series_max) AS (VALUES ('decisions', 300, 1000), \
+       ('credential_decisions', 200, 1000), ('limits_hit', 300, 500), ('proxied_ms', 50, 1500)), \
      held AS MATERIALIZED (SELECT metric, names, count(*) AS series FROM metric_counters \
        WHERE tenant = ?1 AND metric IN (SELECT metric FROM grouped WHERE NOT known) \
          AND names <> json_array('_other') GROUP BY metric, names), \

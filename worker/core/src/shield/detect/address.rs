@@ -46,6 +46,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
             found(finding, 0..text.len());
         }
     }
+    let start = text.len() - text.trim_start().len();
     let mut at = 0;
     let bytes = text.as_bytes();
     while let Some(next) =
@@ -59,7 +60,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
         at = begin;
         let before = text.get(..begin - 2).unwrap_or_default();
         let follows_scheme =
-            before.ends_with(':') || (whole && (before.ends_with('=') || before.trim().is_empty()));
+            before.ends_with(':') || (whole && (before.ends_with('=') || before.len() <= start));
         if !follows_scheme {
             continue;
         }
@@ -117,7 +118,7 @@ const SERVICES: [&str; 14] = [
 /// Whether the text before `//` in a URL is empty, or a scheme that clients of URLs follow. The URL may be a parameter
 /// of another one.
 fn is_followed(before: &str) -> bool {
-    let scheme = before.trim().strip_suffix(':').unwrap_or_default();
+    let scheme = before.strip_suffix(':').unwrap_or_default();
     let begin = scheme.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
     let scheme = scheme.get(begin..).unwrap_or_default().to_ascii_lowercase();
     !SERVICES.contains(&scheme.as_str())

@@ -25,27 +25,36 @@ const MAX_URL_BYTES: usize = 2_048;
 /// Reports characters that nobody sees.
 pub fn find(text: &str, found: Found<'_>) {
     let (mut tags, mut flag, mut invisible, mut overrides) = (0, 0, 0, 0);
-    let mut ascii_before = false;
+    let (mut ascii_before, mut han_before, mut forced) = (false, false, false);
     let mut pending = 0;
     for (at, character) in text.char_indices() {
         match character {
             '\u{1f3f4}' => flag = FLAG_TAGS,
             '\u{e0020}'..='\u{e007f}' if flag > 0 => flag -= 1,
+            // One variant of the ideograph before it, as in names in registers.
+            '\u{e0100}'..='\u{e01ef}' if han_before => han_before = false,
             '\u{e0000}'..='\u{e01ef}' => {
                 tags += 1;
                 if tags == MIN_TAGS {
                     found(Detector::TextTags, at..text.len());
                 }
             }
-            '\u{202d}' | '\u{202e}' => overrides += 1,
+            '\u{202e}' => overrides += 1,
+            // From left to right, which reverses only scripts that are written from right to left. Address books put it
+            // around telephone numbers.
+            '\u{202d}' => forced = true,
+            '\u{202c}' => forced = false,
+            '\u{590}'..='\u{8ff}' if forced => overrides += 1,
             '\u{ad}' => {}
             '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' if ascii_before => {
                 pending += 1
             }
             _ => {
                 flag = 0;
+                han_before = matches!(character, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
                 ascii_before = character.is_ascii_alphabetic();
-                if ascii_before {
+                // Before a capital it is a place where a long name may break.
+                if ascii_before && !character.is_ascii_uppercase() {
                     invisible += pending;
                 }
                 pending = 0;
@@ -84,6 +93,8 @@ pub fn find_images(text: &str, found: Found<'_>) {
             None => (address, &[')', '\n', ' ']),
         };
         let url = address.get(..address.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
+        // An address that does not end would hide the next image.
+        let url = url.get(..url.find("![").unwrap_or(url.len())).unwrap_or_default();
         let end = url.find(ends).unwrap_or(url.len());
         let url = url.get(..end).unwrap_or_default();
         at = text.len() - address.len() + end;

@@ -313,8 +313,10 @@ fn tag((bytes, words): (&[u8], &Code), begin: usize, document: bool, found: Foun
         let short = bytes.len() <= MAX_VALUE_BYTES && !document;
         // Scripts for search engines, and modules, have an attribute that says so.
         let is_bare = rest.first() == Some(&b'>') && closes_script(bytes, at + length);
-        // A relative path is a script of the page's own server.
-        let is_absolute = code.windows(2).any(|it| matches!(it, b"//" | [b':' | b'\\' | b'&', _]));
+        // A relative path is a script of the page's own server. Browsers drop tabs and line breaks in it.
+        let is_absolute = code.windows(2).any(|it| {
+            matches!(it, b"//" | [b':' | b'\\' | b'&', _] | [b'/', b'\t' | b'\r' | b'\n'])
+        });
         let has_source = code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src="));
         let loads = short
             && (is_bare && code.iter().any(|byte| matches!(byte, b'(' | b'`'))

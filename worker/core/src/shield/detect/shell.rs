@@ -154,7 +154,17 @@ impl Command {
             && matches!(self.follows, Follows::Word | Follows::Value)
             && bytes.get(at) == Some(&b' ')
             && bytes.get(at.saturating_sub(2)) == Some(&b' ')
+            && only_filters(bytes.get(at..self.end).unwrap_or_default().trim_ascii())
     }
+}
+
+/// Whether a program can do nothing but change the text that it gets. Others run code, open files or use the network.
+fn only_filters(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 12] = [
+        b"column", b"cut", b"grep", b"head", b"jq", b"rg", b"sort", b"tail", b"tee", b"tr",
+        b"uniq", b"wc",
+    ];
+    NAMES.contains(&name)
 }
 
 /// Whether a line is a row of a table: it begins and ends with a bar, and has one between them.

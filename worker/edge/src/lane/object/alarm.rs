@@ -116,9 +116,12 @@ impl GateLane {
         // A message that was given up has no row yet if the journal is full.
         let delivery_ms = delivery.map(|at_ms| if at_ms == 0 { interval_ms } else { after(at_ms) });
         let others = [expiry_ms, delivery_ms, push.map(after), prune_at_ms.map(after)];
+        // Windows that are over do not shorten the pause of a flush that failed.
+        let windows_ms = windows.map(|at_ms| after(at_ms).max(pause_ms.unwrap_or_default()));
         let others = others
             .into_iter()
-            .chain([witnesses_due_ms, head_due_ms?, windows].map(|at| at.map(after)));
+            .chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)))
+            .chain([windows_ms]);
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 

@@ -211,27 +211,31 @@ impl GateLane {
         Ok(LaneReply::Leased(grant()?.map(|(granted, _)| granted)))
     }
 
-    /// Whether the counter may ask the lanes now. A flood of one lane's calls does not take the turn of another lane
-    /// that was refused during the pause.
+    /// Whether the counter may ask the lanes now. Lanes that were refused during a pause have the next turns, in their
+    /// order, so a flood of one lane's calls takes no other lane's turn.
     fn may_recall(&self, subject: &str, lane: u16, lanes: usize) -> bool {
         let now_ms = Date::now().as_millis();
         let mut recalled = self.recalled.borrow_mut();
         let pause_ms = RECALL_PAUSE_MS.max(RECALL_PAUSE_OF_LANE_MS * lanes as u64);
         if let Some(last) = recalled.get_mut(subject) {
             let passed_ms = now_ms.abs_diff(last.at_ms);
-            let is_turn_of_another =
-                passed_ms < 2 * pause_ms && last.next.is_some_and(|next| next != lane);
+            let next = last.waiting.first();
+            let is_turn_of_another = passed_ms < 2 * pause_ms && next.is_some_and(|it| *it != lane);
             if passed_ms < pause_ms || is_turn_of_another {
-                if lane != last.lane {
-                    last.next.get_or_insert(lane);
+                if !last.waiting.contains(&lane) {
+                    last.waiting.push(lane);
                 }
                 return false;
             }
         }
+        let mut waiting = recalled.remove(subject).map_or_else(Vec::new, |last| last.waiting);
+        // The lane that has its turn now, or that did not come in time.
+        waiting.drain(..waiting.len().min(1));
+        waiting.retain(|it| *it != lane);
         if recalled.len() >= MAX_RECALLED {
             recalled.clear();
         }
-        recalled.insert(subject.to_owned(), Recalled { at_ms: now_ms, lane, next: None });
+        recalled.insert(subject.to_owned(), Recalled { at_ms: now_ms, waiting });
         true
     }
 

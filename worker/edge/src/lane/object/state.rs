@@ -30,7 +30,7 @@ pub struct GateLane {
     pub(super) loads: RefCell<HashMap<String, SharedLoad>>,
     /// Calls that wait for parts of limits that lanes share, by the names of the leases' books.
     pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
-    /// In a limit's counter object: for whom it last asked lanes to give back, by subject.
+    /// In a limit's counter object: when it last asked lanes to give back, by subject.
     pub(super) recalled: RefCell<HashMap<String, Recalled>>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
@@ -57,12 +57,12 @@ pub struct GateLane {
     pub(super) is_witnessing: Cell<bool>,
 }
 
-/// When a counter last asked lanes to give back, and for which lane.
+/// When a counter last asked lanes to give back.
 pub(super) struct Recalled {
     pub(super) at_ms: u64,
-    pub(super) lane: u16,
-    /// The first other lane that was refused during the pause. It has the next turn for as long as the pause took.
-    pub(super) next: Option<u16>,
+    /// The lanes that were refused since then, or earlier and had no turn yet. The first has the next turn, for as long
+    /// as the pause took.
+    pub(super) waiting: Vec<u16>,
 }
 
 /// An error for the log.

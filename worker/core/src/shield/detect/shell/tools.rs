@@ -1,6 +1,6 @@
 //! Whether a text is a developer's command line, and not a value.
 
-use super::names::{has_inner_capital, is_command, is_filter};
+use super::names::{Kind, has_inner_capital, is_command, is_filter, kind};
 use crate::shield::detect::{is_word, position};
 
 /// Whether a text is a command line by itself.
@@ -15,7 +15,9 @@ pub fn begins_command(text: &str) -> bool {
     if word.strip_prefix('(').is_some_and(is_tool) {
         return true;
     }
-    let rest = text.get(word.len()..).unwrap_or_default().trim_start().as_bytes();
+    // A line break separates commands.
+    let rest = text.get(word.len()..).unwrap_or_default();
+    let rest = rest.trim_start_matches([' ', '\t']).as_bytes();
     if rest.is_empty() || word.contains([';', '|', '&']) || is_quoted_command(bytes) {
         return false;
     }
@@ -30,8 +32,12 @@ pub fn begins_command(text: &str) -> bool {
     if is_glued_value(word, rest) {
         return false;
     }
-    // One word alone is rather a value, unless the command needs no argument or a pipe leads to a filter.
-    goes_on || !needs_argument(word) || pipes_to_filter(rest)
+    // One word alone is rather a value, unless it is only a command, or a pipe leads to a filter.
+    let is_alone = match word.len() < first.len() {
+        true => matches!(word, "ls" | "pwd"),
+        false => !needs_argument(word) && kind(word.as_bytes()) != Some(Kind::Argument),
+    };
+    goes_on || is_alone || pipes_to_filter(rest)
 }
 
 /// Whether a text is one command between backticks, with a path or a number. Markdown has text around it.
@@ -141,11 +147,11 @@ fn needs_argument(word: &str) -> bool {
 }
 
 const WITH_ARGUMENT: &[&str] = &[
-    "awk", "basename", "comm", "command", "compress", "cut", "declare", "diff", "exec", "export",
-    "find", "for", "git", "go", "head", "host", "if", "java", "kill", "mount", "net", "node",
-    "perl", "php", "ping", "python", "reg", "rev", "route", "ruby", "seq", "set", "shutdown",
-    "sleep", "source", "stat", "strings", "test", "time", "timeout", "touch", "trap", "type",
-    "unset", "until", "which", "while", "zip",
+    "awk", "basename", "black", "comm", "command", "compress", "cut", "declare", "diff", "exec",
+    "export", "find", "for", "git", "go", "head", "helm", "host", "hugo", "if", "java", "kill",
+    "mount", "net", "node", "perl", "php", "ping", "python", "reg", "rev", "route", "ruby", "seq",
+    "set", "shutdown", "sleep", "source", "stat", "strings", "swift", "test", "time", "timeout",
+    "touch", "trap", "type", "unset", "until", "vault", "which", "while", "yes", "zip",
 ];
 
 /// Commands with which developers' command lines begin.
