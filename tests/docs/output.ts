@@ -27,7 +27,7 @@ export function mistake({ output }: Block, printed: Printed | undefined): string
   return fine ? undefined : `the page shows no output, and it ended with ${printed.status} and printed:\n${indented(printed.text)}`;
 }
 
-/** The difference between the output and the page; `undefined` if there is none. */
+/** The difference between the output and the page; `undefined` if they agree. */
 export function difference(shown: Output, printed: string): string | undefined {
   const expected = lines(shown.language === "json" ? laidOut(shown.text) : shown.text);
   const actual = lines(shown.language === "json" ? laidOut(printed) : printed);

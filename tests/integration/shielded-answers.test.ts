@@ -184,7 +184,7 @@ describe("where a mode blocks", () => {
 });
 
 describe("where a mode redacts", () => {
-  test("a marker is in place of what was found, and the rest stays", async () => {
+  test("a marker replaces what was found, and the rest stays", async () => {
     const { name, token } = await fresh();
     const got = await ask(token, "discreet", results({ content: [{ type: "text", text: JSON.stringify({ note: `line\ncard ${CARD}`, id: 7 }) }, { type: "text", text: `paid with ${CARD}.` }], structuredContent: { number: 4111111111111111, id: 12345678901234567890n.toString() } }));
     const { result } = JSON.parse(got) as { result: { content: { text: string }[]; structuredContent: object } };

@@ -268,7 +268,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The last verified receipt, for the question what it is anchored to. `None` if there is none, or after a break.
+    /// The number of the last verified receipt. `None` before the first receipt, and after a break.
     pub fn last(&self) -> Option<u64> {
         (self.found.verified && self.found.checked > 0).then_some(self.found.to)
     }

@@ -20,7 +20,7 @@ pub struct Containment {
     pub quarantined: bool,
     /// Steps by which the registered risk tier is raised.
     pub risk_steps: u8,
-    /// The taint of the agent's calls that belong to no assigned run; `None` if there is none.
+    /// The taint of the agent's calls outside of assigned runs; `None` if these calls are not tainted.
     pub taint: Option<TaintExplanation>,
 }
 

@@ -51,7 +51,7 @@ pub fn find(text: &str, found: Found<'_>) {
             }
             _ => {
                 flag = 0;
-                han_before = matches!(character, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+                han_before = is_ideograph(character);
                 ascii_before = character.is_ascii_alphabetic();
                 // Before a capital it is a place where a long name may break.
                 if ascii_before && !character.is_ascii_uppercase() {
@@ -67,6 +67,14 @@ pub fn find(text: &str, found: Found<'_>) {
     if overrides > 0 {
         found(Detector::TextBidirectional, 0..text.len());
     }
+}
+
+/// Whether a character is a Han ideograph.
+const fn is_ideograph(character: char) -> bool {
+    matches!(
+        character,
+        '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 /// Reports Markdown's images whose address carries data in its query.
