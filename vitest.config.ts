@@ -6,7 +6,7 @@ const report = process.env.GATEWARD_VITEST_REPORT;
 
 export default defineConfig({
   test: {
-    include: ["tests/**/*.test.ts", "bench/**/*.test.ts"],
+    include: ["tests/**/*.test.ts", "bench/**/*.test.ts", "scripts/**/*.test.ts"],
     setupFiles: ["tests/support/described-answers-setup.ts"],
     pool: "forks",
     // A third of a test is waiting, so more of them run at once than there are processors.

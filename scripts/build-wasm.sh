@@ -29,9 +29,9 @@ esac
 build="$crate/build"
 stamp="$build/.built-$profile"
 if [ -f "$stamp" ] && [ -f "$build/index.js" ]; then
-  newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-wasm.sh scripts/tools.sh docs/openapi.json \
-    "${sources[@]}" \( -path '*/build' -o -path '*/tests' -o -path policies/cases \) -prune \
-    -o -newer "$stamp" -print)"
+  newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml docs/openapi.json \
+    scripts/{build-wasm.sh,tools.sh,order-functions.ts,wasm-module.ts} "${sources[@]}" \
+    \( -path '*/build' -o -path '*/tests' -o -path policies/cases \) -prune -o -newer "$stamp" -print)"
   [ -z "$newer" ] && exit 0
 fi
 
@@ -40,7 +40,7 @@ mkdir -p "$build"
 rm -f "$build"/.built-*
 touch "$build/.building"
 
-# wasm-opt is a Node program.
+# wasm-opt is a Node program. The same Node runs scripts/order-functions.ts.
 export PATH="$PWD/node_modules/.bin:$PATH"
 package="$(sed -n 's/^name = "\(.*\)"/\1/p' "$crate/Cargo.toml" | head -1)"
 # With this variable, wasm-bindgen's macros use the futures of js-sys.
@@ -66,12 +66,14 @@ NODE_PATH="$PWD/$generated/modules" node_modules/.bin/esbuild "$generated/entry.
 if [ "$profile" = release ]; then
   # Names of functions are useful for debuggers only, and take one fourteenth of the upload. named.wasm keeps
   # them. The features are listed because workerd need not know every encoding that wasm-opt knows.
+  # Level 1: what higher levels do makes the module smaller, but the upload larger.
   features=(--enable-{mutable-globals,sign-ext,nontrapping-float-to-int,bulk-memory,multivalue,reference-types,exception-handling})
-  node_modules/.bin/wasm-opt -O --debuginfo "${features[@]}" "$generated/index_bg.wasm" -o "$build/named.wasm"
-  # Functions in the order of their names: instances of one generic function are next to each other then, and an
-  # upload is compressed with a window of 32 KB. It saves one twentieth of the upload, and no function changes.
+  node_modules/.bin/wasm-opt -O1 --debuginfo "${features[@]}" "$generated/index_bg.wasm" -o "$build/named.wasm"
+  # Similar functions come one after the other, because an upload is compressed with a window of 32 KB. In the
+  # order of their names, the upload would be larger by one thirtieth. No function changes.
+  node scripts/order-functions.ts "$build/named.wasm" "$generated/ranked.wasm"
   node_modules/.bin/wasm-opt --reorder-functions-by-name --strip-debug "${features[@]}" \
-    "$build/named.wasm" -o "$build/index_bg.wasm"
+    "$generated/ranked.wasm" -o "$build/index_bg.wasm"
 else
   mv "$generated/index_bg.wasm" "$build/index_bg.wasm"
 fi

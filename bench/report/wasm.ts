@@ -6,6 +6,7 @@
 // ends with these notes.
 import { readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
+import { functions, sections, type WasmFunction } from "../../scripts/wasm-module.ts";
 
 const BUILD = "worker/edge/build";
 /** What is deployed. */
@@ -34,122 +35,6 @@ const PARTS: { part: string; functions: RegExp; most_kb?: number }[] = [
 
 /** Crates with less of the code than this are one row. */
 const SMALLEST_SHARE = 0.005;
-
-// https://webassembly.github.io/spec/core/binary/modules.html
-const HEADER_BYTES = 8;
-const SECTIONS = [
-  "custom", "type", "import", "function", "table", "memory", "global", "export", "start", "element", "code", "data",
-  "data count", "tag",
-];
-const CODE = SECTIONS.indexOf("code");
-const IMPORT = SECTIONS.indexOf("import");
-const FUNCTION_NAMES = 1;
-const IMPORTED = { function: 0, table: 1, memory: 2, global: 3 };
-
-class Reader {
-  readonly bytes: Buffer;
-  at: number;
-  readonly end: number;
-
-  constructor(bytes: Buffer, at = 0, end = bytes.length) {
-    this.bytes = bytes;
-    this.at = at;
-    this.end = end;
-  }
-
-  /** An unsigned LEB128 of at most 32 bits. */
-  number() {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.bytes.readUInt8(this.at++);
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-  }
-
-  /** The next `length` bytes, and goes on after them. */
-  part(length = this.number()) {
-    this.at += length;
-    return new Reader(this.bytes, this.at - length, this.at);
-  }
-
-  text() {
-    const { at, end } = this.part();
-    return this.bytes.toString("utf8", at, end);
-  }
-
-  get left() {
-    return this.bytes.subarray(this.at, this.end);
-  }
-}
-
-interface Section {
-  kind: number;
-  /** A custom section's own name. */
-  name: string;
-  /** After the name. */
-  body: Reader;
-}
-
-export function sections(wasm: Buffer): Section[] {
-  const reader = new Reader(wasm, HEADER_BYTES);
-  const found: Section[] = [];
-  while (reader.at < reader.end) {
-    const kind = reader.number();
-    const body = reader.part();
-    const name = kind === 0 ? body.text() : (SECTIONS[kind] ?? `section ${kind}`);
-    found.push({ kind, name, body });
-  }
-  return found;
-}
-
-/** The functions' names, and their code with its length before it. */
-export function functions(wasm: Buffer) {
-  const all = sections(wasm);
-  const code = all.find(({ kind }) => kind === CODE)?.body;
-  const names = all.find(({ kind, name }) => kind === 0 && name === "name")?.body;
-  if (code === undefined || names === undefined) throw new Error("the Wasm has no code, or no names");
-  const imported = importedFunctions(all.find(({ kind }) => kind === IMPORT)?.body);
-  const named = functionNames(names);
-  return Array.from({ length: code.number() }, (_, at) => {
-    const start = code.at;
-    code.part();
-    return { name: named.get(imported + at) ?? "", code: wasm.subarray(start, code.at) };
-  });
-}
-
-/** How many functions the Wasm imports: they have the first numbers. */
-function importedFunctions(imports?: Reader) {
-  let found = 0;
-  for (let count = imports?.number() ?? 0; imports !== undefined && count > 0; count -= 1) {
-    imports.text();
-    imports.text();
-    const kind = imports.number();
-    if (kind === IMPORTED.table) imports.number();
-    if (kind === IMPORTED.table || kind === IMPORTED.memory) {
-      const hasMaximum = (imports.number() & 1) === 1;
-      imports.number();
-      if (hasMaximum) imports.number();
-    } else {
-      // A function's type; a global's type, and whether it is mutable.
-      imports.number();
-      if (kind === IMPORTED.global) imports.number();
-    }
-    if (kind === IMPORTED.function) found += 1;
-  }
-  return found;
-}
-
-function functionNames(section: Reader) {
-  const names = new Map<number, string>();
-  while (section.at < section.end) {
-    const kind = section.number();
-    const entries = section.part();
-    if (kind !== FUNCTION_NAMES) continue;
-    for (let count = entries.number(); count > 0; count -= 1) names.set(entries.number(), entries.text());
-  }
-  return names;
-}
 
 /** Crates whose generic code is counted with the crate that it was made for. */
 const GENERIC = new Set(["core", "alloc", "std", "hashbrown", "serde_core", "serde"]);
@@ -231,8 +116,8 @@ function report() {
 }
 
 /** How many bytes these functions add to the gzipped code. */
-export function added(all: { name: string; code: Buffer }[], names: RegExp) {
-  const gzipped = (functions: typeof all) => gzipSync(Buffer.concat(functions.map(({ code }) => code)), { level: 9 }).length;
+export function added(all: WasmFunction[], names: RegExp) {
+  const gzipped = (functions: WasmFunction[]) => gzipSync(Buffer.concat(functions.map(({ code }) => code)), { level: 9 }).length;
   return gzipped(all) - gzipped(all.filter(({ name }) => !names.test(name)));
 }
 

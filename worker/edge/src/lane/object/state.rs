@@ -125,16 +125,21 @@ impl GateLane {
         let mut held = self.lane.borrow_mut();
         let mut lane = match held.take() {
             Some(lane) => lane,
-            None => {
-                let lane = Lane::start(&self.sql)?;
-                let (epoch, confirmed_at_ms) = Lane::stored_registry(&self.sql)?;
-                self.registry.borrow_mut().resume(epoch, confirmed_at_ms);
-                lane
-            }
+            None => self.start_lane()?,
         };
         let result = run(&mut lane, &self.sql)?;
         *held = Some(lane);
         Ok(result)
+    }
+
+    /// Not inlined, because [`Self::with_lane`] has some eighty instances.
+    #[cold]
+    #[inline(never)]
+    fn start_lane(&self) -> Result<Lane, Failure> {
+        let lane = Lane::start(&self.sql)?;
+        let (epoch, confirmed_at_ms) = Lane::stored_registry(&self.sql)?;
+        self.registry.borrow_mut().resume(epoch, confirmed_at_ms);
+        Ok(lane)
     }
 }
 
