@@ -1,6 +1,6 @@
 -- Counters for metrics, and what lanes report about themselves.
 
--- A lane's flush adds to them (`FLUSH_METRICS` in worker/core/src/sql/d1.rs). They are kept by tenant and not by
+-- A lane's flush adds to them (`COUNT_ROWS` in worker/core/src/sql/d1.rs). They are kept by tenant and not by
 -- lane, so a scrape reads as many rows as it shows.
 -- tenant: '' if it belongs to none, such as a request with a forged token.
 -- labels: the values of labels with a closed list of values; of a histogram, the last is the upper bound of its

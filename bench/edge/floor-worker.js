@@ -31,6 +31,8 @@ const POLICIES = ["base/provenance#reads-pass"];
 const KEY_HASH = "kh_00000000";
 /** The last member of a journal row. */
 const METRICS_MEMBER = ',"metrics":';
+/** The members of a decision's row that its series need. */
+const DECIDED = /"server":"([^"]*)","tool":"([^"]*)","decision":"([^"]*)","reason_code":"([^"]*)"/;
 
 /** From worker/edge/src/lane/object/alarm.rs. */
 const MAX_BATCHES_PER_ALARM = 8;
@@ -80,6 +82,8 @@ export class GateLane extends DurableObject {
     windows: [["calls_1m.00000000", { slots: [] }]],
   };
   #agent = "";
+  /** The series that D1 was told of. */
+  #toldSeries = new Set();
   #alarmIsSet = false;
 
   constructor(state, env) {
@@ -185,10 +189,8 @@ export class GateLane extends DurableObject {
       receipt_hash: hash,
       prev_receipt_hash: previous,
       approval: null,
-      metrics: [
-        ["decisions", ["allow", "policy_allow"], [server, tool]],
-        ["credential_decisions", ["allow"], [KEY_HASH]],
-      ],
+      counted: [KEY_HASH, 2],
+      metrics: [],
     });
     await this.#journal({ seq, now, hash, agent, fingerprint: FINGERPRINT, row });
     return new Response(answer, {
@@ -296,8 +298,14 @@ export class GateLane extends DurableObject {
       last = seq;
       hashes.push(hash);
       texts.push(text);
-      for (const series of JSON.parse(row.slice(end + METRICS_MEMBER.length, -1))) {
-        const key = JSON.stringify(series);
+      const series = JSON.parse(row.slice(end + METRICS_MEMBER.length, -1));
+      const decided = DECIDED.exec(row);
+      if (decided !== null) {
+        const [, server, tool, decision, reason] = decided;
+        series.push(["decisions", [decision, reason], [server, tool]], ["credential_decisions", [decision], [KEY_HASH]]);
+      }
+      for (const one of series) {
+        const key = JSON.stringify(one);
         const rows = metrics.get(key);
         if (rows === undefined) metrics.set(key, [seq]);
         else rows.push(seq);
@@ -308,13 +316,17 @@ export class GateLane extends DurableObject {
     if (texts.length === 0) return false;
 
     const rows = `[${texts.join(",")}]`;
-    const added = [...metrics].map(([series, seqs]) => `[${series},[${seqs}]]`);
+    const series = [...metrics.keys()];
+    const isNew = series.some((one) => !this.#toldSeries.has(one));
+    const counts = [...metrics.values()].map((seqs) => seqs.length);
+    const seqs = [...metrics.values()];
     const report = { number: 1, journal_rows: 0, journal_age_ms: now - oldest, approvals_open: 0, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
     const before = first > 1 ? first - 1 : null;
     const results = await db.batch([
-      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${added.join(",")}]`, "{}", before),
+      ...(isNew ? [db.prepare(d1.ADMIT_SERIES).bind(TENANT, `[${series.join(",")}]`)] : []),
+      db.prepare(d1.COUNT_ROWS).bind(TENANT, LANE, `[${series.join(",")}]`, JSON.stringify(counts), JSON.stringify(seqs), first, before),
       db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows, before),
       db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report), before),
       db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),
@@ -326,6 +338,7 @@ export class GateLane extends DurableObject {
       if (stored[at].receipt_hash !== hashes[at]) throw new Error(`row ${first + at} differs in D1`);
     }
 
+    for (const one of series) this.#toldSeries.add(one);
     sql.exec(lane.KEEP_REPLAYS, last);
     sql.exec(lane.KEEP_NONCES, last);
     sql.exec(lane.KEEP_STATES, first - 1);

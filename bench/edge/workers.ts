@@ -165,7 +165,7 @@ export function sleep(ms: number): Promise<void> {
 
 /** Writes registry rows of the demo's tenant. */
 export async function register(db: Database, rows: Omit<RegistryRows, "tenant">): Promise<void> {
-  const statements = upserts({ tenant: TENANT, limits: NO_DAILY_LIMIT, ...rows });
+  const statements = upserts({ tenant: TENANT, settings: NO_DAILY_LIMIT, ...rows });
   // As text: from here, each prepared statement would take two round trips of its own.
   for (let from = 0; from < statements.length; from += MAX_BATCH_STATEMENTS) {
     await db.exec(toSqlText(statements.slice(from, from + MAX_BATCH_STATEMENTS)));

@@ -41,7 +41,7 @@ export interface Call {
   result: unknown;
   /**
    * The true origin of each sink of a write, by JSON Pointer into the arguments. `#links` after it: a link or
-   * address inside of a content or a detail.
+   * address inside of a content or a detail. `#tool`: whether the user asks for what a tool of high risk does.
    */
   origins?: Record<string, Origin>;
   /** The injected text caused it, and the user did not want it. */

@@ -46,8 +46,6 @@ describe("an agent", () => {
       registered_risk_tier: "low",
       groups: [],
       allowed_tools: null,
-      rate_capacity: null,
-      rate_refill_per_s: null,
       public_key: null,
       warrant_required: false,
       taint: null,
@@ -62,11 +60,11 @@ describe("an agent", () => {
   });
 
   test("a patch changes what it names, null clears, and the next call goes by it", async () => {
-    const { name, token, body } = await newAgent(api, { rate_capacity: 5 });
+    const { name, token, body } = await newAgent(api, { allowed_tools: ["*"] });
     const path = `/v1/agents/${name}`;
-    expect((await api.patch<Agent>(path, { risk_tier: "high" })).body).toMatchObject({ rate_capacity: 5, risk_tier: "high", registered_risk_tier: "high" });
+    expect((await api.patch<Agent>(path, { risk_tier: "high" })).body).toMatchObject({ allowed_tools: ["*"], risk_tier: "high", registered_risk_tier: "high" });
     expect(await gateward.decide(token, writeCall({ agent: { id: name } }))).toMatchObject({ decision: "require_approval" });
-    expect((await api.patch<Agent>(path, { rate_capacity: null })).body).toMatchObject({ rate_capacity: null, risk_tier: "high" });
+    expect((await api.patch<Agent>(path, { allowed_tools: null })).body).toMatchObject({ allowed_tools: null, risk_tier: "high" });
     await api.change("PATCH", path, { environment: "staging" });
     expectCode(await gateward.post(token, "/v1/authorize", body), 403, "environment_mismatch");
   });

@@ -303,7 +303,7 @@ describe("at use everything is checked again, and what is denied uses nothing:",
     const office = await newOffice(gateward);
     const { agent, sam, tenant } = office;
     const id = await approved(office);
-    await tenant.api.change("PATCH", "/v1/agents/coder", { rate_capacity: 1, rate_refill_per_s: 0.001 });
+    await tenant.api.create("/v1/limits", { limit_id: "one-request", subject_kind: "agent", subject: "coder", covers: "requests", rule: { kind: "rate", capacity: 1, refill_per_s: 0.001 } });
     const reasons = [];
     for (let at = 0; at < 3; at += 1) {
       reasons.push(outcomeOf(await gateward.post(agent.token, "/v1/authorize", mergeCall(agent, { tool_call: { resource: `r${at}` } }))));

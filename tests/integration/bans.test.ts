@@ -112,26 +112,28 @@ describe("limits", () => {
 
   test("of a tenant are read and patched, null clears", async () => {
     const { api } = await gateward.tenant();
-    const none = { rate_capacity: null, rate_refill_per_s: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null, warrant_max_links: null, warrant_proof_windows: null, warrant_reads_once: null, warrant_required: null, warrant_alone_trust: null, log_public: null, shield: null };
+    const none = { risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null, warrant_max_links: null, warrant_proof_windows: null, warrant_reads_once: null, warrant_required: null, warrant_alone_trust: null, log_public: null, shield: null };
     expect(await api.read("/v1/settings")).toEqual({ ...none, revision: expect.any(Number) });
-    const some = { rate_capacity: 50, rate_refill_per_s: 2.5, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600, warrant_max_links: 64, warrant_proof_windows: 2, warrant_reads_once: true, warrant_required: false, warrant_alone_trust: "unknown", log_public: true, shield: { secret: "redact", sql_injection: "block" } };
+    const some = { risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600, warrant_max_links: 64, warrant_proof_windows: 2, warrant_reads_once: true, warrant_required: false, warrant_alone_trust: "unknown", log_public: true, shield: { secret: "redact", sql_injection: "block" } };
     expect(await api.change<SettingsView>("PATCH", "/v1/settings", some)).toMatchObject(some);
     expect(await api.change<SettingsView>("PATCH", "/v1/settings", { risk_denials: null })).toMatchObject({ ...some, risk_denials: null });
     expect(await api.read("/v1/settings")).toMatchObject({ ...some, risk_denials: null });
   });
 
-  test("an agent's own rate holds before its tenant's, and that before the worker's", async () => {
+  test("an agent's own limit of requests holds before that of each agent, and that before the worker's rate", async () => {
     const tenant = await gateward.tenant();
     const { api } = tenant;
     const { name, token } = await tenant.agent("paced");
     expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
-    await api.change("PATCH", "/v1/settings", { rate_capacity: 50, rate_refill_per_s: 10 });
-    expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
-    await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: 20, rate_refill_per_s: 10 });
-    expect(await bucket(token, name)).toBe('"agent";q=20;w=2');
-    await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: null, rate_refill_per_s: null });
-    expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
-    await api.change("PATCH", "/v1/settings", { rate_capacity: null, rate_refill_per_s: null });
+    const limit = (limit_id: string, subject: string, capacity: number) =>
+      api.create("/v1/limits", { limit_id, subject_kind: "agent", subject, covers: "requests", rule: { kind: "rate", capacity, refill_per_s: 10 } });
+    await limit("each", "*", 50);
+    expect(await bucket(token, name)).toBe('"each";q=50;w=5');
+    await limit("own", name, 20);
+    expect(await bucket(token, name)).toBe('"own";q=20;w=2');
+    await api.change("DELETE", "/v1/limits/own");
+    expect(await bucket(token, name)).toBe('"each";q=50;w=5');
+    await api.change("DELETE", "/v1/limits/each");
     expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
   });
 });

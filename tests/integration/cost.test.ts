@@ -53,6 +53,15 @@ test.each(cases)("warm, %s costs one hop, no D1, and its rows", async (_, body, 
   }
 });
 
+test("warm, a call under a limit of its agent's requests costs as much as one without a limit", async () => {
+  const tenant = await gateward.tenant();
+  const { token } = await tenant.agent("coder", { request_rate: { capacity: 1_000, refill_per_s: 1 } });
+  await gateward.decide(token, readCall());
+  const before = await spent(token, readCall());
+  const after = await spent(token, readCall());
+  expect({ hops: after.hops - before.hops, statements: after.statements - before.statements, rows: after.rows - before.rows }).toEqual({ hops: 1, statements: 0, rows: 1 });
+});
+
 test("warm, a call that is forwarded costs one hop before its server is asked, and one afterwards", async () => {
   const hops = async () => Number((await gateward.request("/healthz").then(({ headers }) => headers)).get("x-spent-hops"));
   const upstream = await Upstream.start();

@@ -530,15 +530,15 @@ describe("approvals", () => {
 describe("rates", () => {
   test("every decision says how the agent's bucket stands", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { rate_capacity: 10, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("coder", { request_rate: { capacity: 10, refill_per_s: 0.001 } });
     for (const remaining of [9, 8]) {
       const { headers } = await gateward.post(token, "/v1/authorize", readCall());
-      expect(headers.get("ratelimit-policy")).toBe('"agent";q=10;w=10000');
-      expect(headers.get("ratelimit")).toMatch(new RegExp(`^"agent";r=${remaining};t=\\d+$`));
+      expect(headers.get("ratelimit-policy")).toBe('"rate-coder";q=10;w=10000');
+      expect(headers.get("ratelimit")).toMatch(new RegExp(`^"rate-coder";r=${remaining};t=\\d+$`));
     }
   });
 
-  test("the vars' rate holds for an agent whose row sets none", async () => {
+  test("the vars' rate holds for an agent whose requests no limit covers", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
     const { headers } = await gateward.post(token, "/v1/authorize", readCall());
@@ -547,7 +547,7 @@ describe("rates", () => {
 
   test("beyond its capacity an agent gets 429, audited once with a count", { timeout: AGGREGATION_TEST_MS }, async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { rate_capacity: 3, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("coder", { request_rate: { capacity: 3, refill_per_s: 0.001 } });
     const other = await tenant.agent("other");
     // Denials, replays and dry runs cost too.
     await gateward.decide(token, readCall({ request_id: "r1" }));
@@ -559,7 +559,7 @@ describe("rates", () => {
       expectCode(reply, 429, "rate_limited");
       expect(reply.headers.get("content-type")).toMatch(/^application\/problem\+json/);
       expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect(reply.headers.get("ratelimit")).toMatch(/^"agent";r=0;t=\d+$/);
+      expect(reply.headers.get("ratelimit")).toMatch(/^"rate-coder";r=0;t=\d+$/);
     }
     expect((await gateward.decide(other.token, readCall({ agent: { id: "other" } }))).decision).toBe("allow");
     await expectAggregated(tenant, "rate_limited", "coder", rejections);
@@ -567,7 +567,7 @@ describe("rates", () => {
 
   test("many calls at once never pass the capacity", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { rate_capacity: 5, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("coder", { request_rate: { capacity: 5, refill_per_s: 0.001 } });
     const replies = await Promise.all(Array.from({ length: 25 }, () => gateward.post(token, "/v1/authorize", readCall())));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(5);
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(20);
@@ -575,7 +575,7 @@ describe("rates", () => {
 
   test("an agent's reads are charged like its calls, an administrator's are not", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { rate_capacity: 3, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("coder", { request_rate: { capacity: 3, refill_per_s: 0.001 } });
     await gateward.decide(token, readCall());
     const paths = ["/v1/decisions", "/v1/approvals", "/v1/decisions", "/v1/approvals", "/v1/decisions/unknown"];
     const replies = [];
@@ -591,7 +591,7 @@ describe("rates", () => {
 
   test("a bucket survives an eviction", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent("coder", { rate_capacity: 2, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("coder", { request_rate: { capacity: 2, refill_per_s: 0.001 } });
     await gateward.decide(token, readCall());
     await gateward.decide(token, readCall());
     await tenant.evict();

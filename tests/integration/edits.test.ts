@@ -48,8 +48,8 @@ describe("editing at once", () => {
     const path = "/v1/agents/contested";
     const ifMatch = (await api.get(path)).headers.get("etag");
     const replies = await Promise.all([
-      api.patch(path, { rate_capacity: 1 }, { ifMatch }),
-      second.patch(path, { rate_capacity: 2 }, { ifMatch }),
+      api.patch(path, { risk_tier: "medium" }, { ifMatch }),
+      second.patch(path, { risk_tier: "high" }, { ifMatch }),
     ]);
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 412]);
     expectCode(replies.find(({ status }) => status === 412) as Reply<Problem>, 412, "precondition_failed");
@@ -61,7 +61,7 @@ describe("editing at once", () => {
     const own = await gateward.tenant();
     const agent = await own.agent("trapped");
     expect((await gateward.decide(agent.token, canaryCall({ agent: { id: "trapped" } }))).decision).toBe("quarantine");
-    await own.api.change("PATCH", "/v1/agents/trapped", { rate_capacity: 7 });
+    await own.api.change("PATCH", "/v1/agents/trapped", { allowed_tools: ["*"] });
     expectCode(await own.api.post("/v1/agents/trapped/restore", undefined, { ifMatch: '"1"' }), 412, "precondition_failed");
     const denied = readCall({ agent: { id: "trapped" } });
     expect(await gateward.decide(agent.token, denied)).toMatchObject({ decision: "deny", reason_code: "agent_quarantined" });
@@ -90,7 +90,7 @@ describe("editing at once", () => {
     for (const change of [() => api.put("/v1/groups/revised/members/agents/grouped"), () => api.delete("/v1/groups/revised")]) {
       const ifMatch = (await api.get(path)).headers.get("etag");
       expect((await change()).status).toBe(200);
-      expectCode(await api.patch(path, { rate_capacity: 1 }, { ifMatch }), 412, "precondition_failed");
+      expectCode(await api.patch(path, { risk_tier: "high" }, { ifMatch }), 412, "precondition_failed");
     }
     await api.group("plain");
     const { ban_id } = await api.create<Ban>("/v1/bans", ban(77));
@@ -119,7 +119,7 @@ describe("editing at once", () => {
       ["DELETE", "/v1/servers/old"],
       ["PATCH", "/v1/servers/old/tools/tool", { risk: "high" }],
       ["POST", "/v1/servers/old/tools/tool/disable"],
-      ["PATCH", "/v1/settings", { rate_capacity: 1 }],
+      ["PATCH", "/v1/settings", { risk_denials: 1 }],
       ["PATCH", `/v1/tenants/${tenant.name}`, { lanes: 2 }],
     ];
     for (const [method, path, body] of lost) {
@@ -133,7 +133,7 @@ describe("editing at once", () => {
     await api.agent("busy");
     const path = "/v1/agents/busy";
     const [before] = await gateward.rows<{ epoch: number }>("SELECT epoch FROM tenants WHERE tenant = ?1", tenant.name);
-    const changes = [1, 2, 3].map((rate_capacity) => ({ rate_capacity }));
+    const changes = ["a", "b", "c"].map((server) => ({ allowed_tools: [`${server}/*`] }));
     const replies = await Promise.all([
       ...changes.map((change) => api.patch<Agent>(path, change)),
       api.patch<Agent>(path, { environment: "staging" }),

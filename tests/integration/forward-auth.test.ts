@@ -207,7 +207,7 @@ describe("an agent over its rate", () => {
     ["is 403 where the gateway asks for it", `${ASK}?rate_limited=403`, 403],
     ["is 429 for Envoy", `${ASK}/customers`, 429],
   ])("%s", async (_, path, status) => {
-    const limited = await tenant.agent("limited", { rate_capacity: 1, rate_refill_per_s: 0.001 });
+    const limited = await tenant.agent("limited", { request_rate: { capacity: 1, refill_per_s: 0.001 } });
     await tenant.evict();
     const headers = path.endsWith("customers") ? {} : nginx("GET", "/customers");
     const replies = [await ask(headers, path, limited), await ask(headers, path, limited)];
@@ -310,13 +310,13 @@ describe("nginx", () => {
   });
 
   test("answers 429 with Retry-After to an agent over its rate", async () => {
-    const { token } = await tenant.agent("hasty", { rate_capacity: 1, rate_refill_per_s: 0.001 });
+    const { token } = await tenant.agent("hasty", { request_rate: { capacity: 1, refill_per_s: 0.001 } });
     const headers = { authorization: `Bearer ${token}` };
     expect((await nginx.get("/customers", headers)).status).toBe(200);
     const reply = await nginx.get("/customers", headers);
     expect(reply.status).toBe(429);
     expect(Number(reply.headers["retry-after"])).toBeGreaterThan(0);
-    expect(reply.headers.ratelimit).toMatch(/^"agent";r=0;/);
+    expect(reply.headers.ratelimit).toMatch(/^"rate-hasty";r=0;/);
     expect(api.received).toHaveLength(1);
   });
 

@@ -157,6 +157,14 @@ describe("what is allowed", () => {
     expect(await stored("shared", said)).toEqual([said["cache-control"], "max-age=60"]);
   });
 
+  test("is stored by no cache at all if it has untrusted text", async () => {
+    await server("outside", { shared_cache: true }, "untrusted");
+    const { token } = await tenant.agent("reader");
+    upstream.answer = json({}, 200, { "cache-control": "public, max-age=60, must-understand", "cdn-cache-control": "max-age=60" });
+    const { headers } = await ask("/http/outside/repos/acme/shop/issues", {}, token);
+    expect([headers.get("cache-control"), headers.get("cdn-cache-control")]).toEqual(["no-store", null]);
+  });
+
   test("brings no header in which the caller could stand before the credential, or be another", async () => {
     await server("keyed", { credential: { binding: "UPSTREAM_API", header: "x-api-key" } });
     const response = await ask("/http/keyed/repos/acme/shop/issues", { headers: { "x-api-key": "mine", x_gateward_agent: "root", "content-encoding": "gzip" } });

@@ -123,7 +123,7 @@ describe.each(["administrator", "agent"] as const)("with the credential of anoth
 
 test("bans and limits of one tenant do not hold for another", async () => {
   await intruder.tenant.api.create("/v1/bans", { kind: "agent", subject: owner.ids.agent });
-  await intruder.tenant.api.change("PATCH", "/v1/settings", { rate_capacity: 1, rate_refill_per_s: 0.001 });
+  await intruder.tenant.api.create("/v1/limits", { limit_id: "one-request", subject_kind: "agent", subject: "*", covers: "requests", rule: { kind: "rate", capacity: 1, refill_per_s: 0.001 } });
   for (let at = 0; at < 3; at += 1) {
     expect(await passes(gateward, owner.token, readCall({ agent: { id: owner.ids.agent } }))).toBe(true);
   }

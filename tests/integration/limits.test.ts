@@ -44,7 +44,16 @@ function limit(subject: { agent: string } | { credential: string }, rule: LimitR
   return of.api.create<Limit>("/v1/limits", { limit_id: `limit-${limits}`, subject_kind, subject: name, rule });
 }
 
+/** A limit of an agent's requests, which practically never refills. */
+function limitRequests(subject: string, capacity: number): Promise<Limit> {
+  limits += 1;
+  const rule: LimitRule = { kind: "rate", capacity, refill_per_s: 0.001 };
+  return tenant.api.create<Limit>("/v1/limits", { limit_id: `requests-${limits}`, subject_kind: "agent", subject, covers: "requests", rule });
+}
+
 const daily = (max: string, more: Partial<LimitRule> = {}): LimitRule => ({ kind: "amount", max, pointer: "/amount", window: "day", ...more });
+
+const rate: LimitRule = { kind: "rate", capacity: 5, refill_per_s: 1 };
 
 function ask({ token, name }: TestAgent, amount: unknown): Promise<AuthorizeResponse> {
   return gateward.decide(token, readCall({ agent: { id: name }, tool_call: { tool: "bank", action: "refund", parameters: { amount } } }));
@@ -81,6 +90,11 @@ describe("a limit", () => {
     ["an unknown agent", { subject: "nobody" }, "subject"],
     ["an unknown credential", { subject_kind: "credential", subject: "nobody" }, "subject"],
     ["an id that Gateward uses", { limit_id: "status" }, "limit_id"],
+    ["requests of the whole tenant", { subject_kind: "tenant", subject: "*", covers: "requests", rule: rate }, "subject_kind"],
+    ["requests and another kind", { covers: "requests" }, "rule.kind"],
+    ["requests and access", { covers: "requests", rule: { ...rate, access: "read" } }, "rule.access"],
+    ["requests and tools", { covers: "requests", rule: { ...rate, tools: ["bank/*"] } }, "rule.tools"],
+    ["something else to cover", { covers: "tokens", rule: rate }, "covers"],
   ])("with %s is refused with the field", async (_, changes, field) => {
     const { name } = await tenant.agent();
     const body = { limit_id: "refused", subject_kind: "agent", subject: name, rule: daily("1"), ...changes };
@@ -158,6 +172,57 @@ describe("a limit", () => {
     const other = await tenant.agent("curious");
     expect((await gateward.get(other.token, `/v1/limits/status?agent=${agent.name}`)).status).toBe(403);
     expect((await gateward.get(other.token, `/v1/limits/status?credential=${agent.credential.keyId}`)).status).toBe(404);
+  });
+});
+
+describe("a limit of requests", () => {
+  const call = ({ name }: TestAgent) => readCall({ agent: { id: name }, tool_call: { tool: "bank", action: "refund", parameters: { amount: 1 } } });
+  const send = (agent: TestAgent) => gateward.post<Problem>(agent.token, "/v1/authorize", call(agent));
+
+  test("is told by its id, with what is left, also after an eviction", async () => {
+    const agent = await tenant.agent("requests-told");
+    const { limit_id } = await limitRequests(agent.name, 5);
+    const state = async () => (await tenant.api.read<LimitStates>(`/v1/limits/status?agent=${agent.name}`)).of_agent;
+    expect(await state()).toMatchObject([{ limit_id, kind: "rate", max: "5", remaining: "5" }]);
+    const { headers } = await send(agent);
+    expect(headers.get("ratelimit-policy")).toBe(`"${limit_id}";q=5;w=5000`);
+    expect(headers.get("ratelimit")).toMatch(new RegExp(`^"${limit_id}";r=4;t=\\d+$`));
+    const { limit_id: of_calls } = await limit({ agent: agent.name }, daily("10"));
+    const left = [{ limit_id, kind: "rate", max: "5", remaining: "4" }, { limit_id: of_calls, kind: "amount", remaining: "10" }];
+    expect(await state()).toMatchObject(left);
+    await tenant.evict();
+    expect(await state()).toMatchObject(left);
+  });
+
+  test("bounds calls, forwarded calls and reads together, and each refusal names it", async () => {
+    const agent = await tenant.agent("requests-bounded");
+    const { limit_id } = await limitRequests(agent.name, 1);
+    expect((await send(agent)).status).toBe(200);
+    const refused = { code: "rate_limited", violated_limits: [{ limit_id, kind: "rate", why: "exceeded", retry_after_s: expect.any(Number) }] };
+    expect(await send(agent)).toMatchObject({ status: 429, body: refused });
+    expect(await gateward.get(agent.token, "/v1/decisions")).toMatchObject({ status: 429, body: refused });
+    const forwarded = await refund(agent, 1);
+    expect(forwarded.status).toBe(429);
+    expect(Number(forwarded.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await forwarded.json()).toMatchObject(refused);
+  });
+
+  test("is changed for the next request, which refills nothing, and the worker's rate holds after it is deleted", async () => {
+    const agent = await tenant.agent("requests-changed");
+    const { limit_id } = await limitRequests(agent.name, 2);
+    for (const status of [200, 200, 429]) expect((await send(agent)).status).toBe(status);
+    await tenant.api.change("PATCH", `/v1/limits/${limit_id}`, { rule: { capacity: 5 } });
+    const { status, headers } = await send(agent);
+    expect({ status, policy: headers.get("ratelimit-policy") }).toEqual({ status: 429, policy: `"${limit_id}";q=5;w=5000` });
+    await tenant.api.change("DELETE", `/v1/limits/${limit_id}`);
+    await expect.poll(async () => (await send(agent)).status).toBe(200);
+    expect((await send(agent)).headers.get("ratelimit-policy")).toBe('"agent";q=100000;w=1000');
+  });
+
+  test("is the only one of its agent", async () => {
+    const agent = await tenant.agent("requests-once");
+    await limitRequests(agent.name, 2);
+    await expect(limitRequests(agent.name, 3)).rejects.toThrow("limit_reached");
   });
 });
 

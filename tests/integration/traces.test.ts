@@ -166,7 +166,7 @@ test("a window that does not answer is logged with the request and the trace", a
   try {
     const own = await hindered.tenant();
     const refunder = await own.agent("refunder", { groups: ["support"] });
-    await hindered.hold("looks");
+    await hindered.hold("windows");
     const call = readCall({
       agent: { id: refunder.name },
       tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id: "c-1", amount: 20, currency: "EUR" } },

@@ -99,7 +99,7 @@ describe("a window of the tenant", () => {
   });
 
   test("denies if it does not answer, and other tools are not concerned", async () => {
-    await gateward.hold("looks");
+    await gateward.hold("windows");
     try {
       const customer = newCustomer();
       const before = gateward.lines().length;

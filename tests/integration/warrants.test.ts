@@ -8,6 +8,7 @@ import { Client, type Reply } from "../support/client.ts";
 import type { Agent, AuthorizeResponse } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";
 import { BOOTSTRAP_SECRET, eventually, type Gateward, MAC_KEY, type Tenant } from "../support/gateward.ts";
+import { answerIn } from "../support/mcp.ts";
 import { builtModules, startWithProcess } from "../support/miniflare.ts";
 import { call, outcome, Recorder } from "../support/recorder.ts";
 import { mintLocator } from "../support/tokens.ts";
@@ -130,6 +131,31 @@ describe("POST /v1/authorize", () => {
     }
     expect(await send([by(second), by(first)])).toBe("policy_allow");
     expect(await authorize(GOOD, { ...chain.headers(ORCHESTRATOR, "refund", GOOD), "x-tenuo-approvals": "!" })).toBe("warrant_malformed");
+  });
+
+  test("a denial names the approvals that the warrant asks for", async () => {
+    const [first, second] = [new Key(11), new Key(12)];
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} }, approvers: [first, second] });
+    const warrant = { ...chain.member(ORCHESTRATOR, "refund", GOOD), approvals: [chain.approve(first, "refund", GOOD).toString("base64")] };
+    const { body: denied } = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", body("refund", GOOD, { warrant }));
+    expect(denied).toMatchObject({
+      reason_code: "warrant_approval_missing",
+      warrant_approvals: { request_hash: chain.requestHash("refund", GOOD), got: 1, need: 2 },
+    });
+  });
+
+  test("the resource of a call with a warrant is one of its arguments", async () => {
+    const chain = task();
+    for (const [amount, resource, code] of [
+      [1, "c-7", "policy_allow"],
+      [2, "c-8", "warrant_argument_refused"],
+    ] as const) {
+      const input = { customer: "c-7", amount };
+      const asked = body("refund", input);
+      const request = { ...asked, tool_call: { ...asked.tool_call, resource } };
+      const headers = chain.headers(WORKER, "refund", input);
+      expect(said(await gateward.post<AuthorizeResponse>(token, "/v1/authorize", request, { headers })), resource).toBe(code);
+    }
   });
 
   test("a request that is repeated gets its answer, and the receipt names the chain", async () => {
@@ -345,6 +371,13 @@ test("a signed list revokes for its own root only", async () => {
   expect((await gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/other/revocation-list", { list })).status).toBe(200);
   expect(await authorize(GOOD, own.headers(ORCHESTRATOR, "refund", GOOD))).toBe("policy_allow");
   expect(await authorize(GOOD, others.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_revoked");
+
+  // Its version does not go back when the root is registered again.
+  expect((await gateward.send("DELETE", tenant.api.token, "/v1/warrant-roots/other")).status).toBe(200);
+  await tenant.api.create("/v1/warrant-roots", { root_id: "again", public_key: other.hex });
+  const older = revocationList(other, [], 0);
+  expect((await gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/again/revocation-list", { list: older })).status).toBe(409);
+  expect(await authorize(GOOD, others.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_revoked");
 });
 
 test("each answer that shows an agent with a key has its locator", async () => {
@@ -390,6 +423,22 @@ describe("/mcp", () => {
     expect(await outcome(inHeaders)).toBe("200 -");
     expect(JSON.stringify(recorder.upstream.received[0]?.headers)).not.toContain("tenuo");
   });
+
+  test("the error for a call without its approvals has the request hash, and the counts if there are some", async () => {
+    const [first, second] = [new Key(11), new Key(12)];
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { record: {} }, approvers: [first, second] });
+    const sent = async (...approvers: Key[]) => {
+      const approvals = approvers.map((approver) => chain.approve(approver, "record", {}).toString("base64"));
+      return answerIn(await send("record", {}, { ...chain.member(ORCHESTRATOR, "record", {}), approvals }));
+    };
+    const request_hash = chain.requestHash("record", {});
+    const { error: none } = await sent();
+    expect(none).toMatchObject({ code: -32002, data: { request_hash, "dev.gateward/reason_code": "warrant_approval_missing" } });
+    expect(none?.data).not.toHaveProperty("got");
+    expect((await sent(second)).error).toMatchObject({ code: -32002, data: { request_hash, got: 1, need: 2 } });
+    expect(recorder.upstream.received).toEqual([]);
+    expect((await sent(first, second)).error).toBeUndefined();
+  });
 });
 
 describe("/http and /v1/forward-auth", () => {
@@ -415,6 +464,17 @@ describe("/http and /v1/forward-auth", () => {
     const again = await refund("c-7", 20, chain.headers(WORKER, "refund", good));
     expect(again.headers.get("x-gateward-reason-code")).toBe("warrant_proof_used");
     expect(recorder.upstream.received).toHaveLength(1);
+  });
+
+  test("a denial names the approvals that the warrant asks for", async () => {
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {}, read: {} }, approvers: [new Key(11)] });
+    const input = { customer: "c-7", amount: 20 };
+    const denied = await refund("c-7", 20, chain.headers(ORCHESTRATOR, "refund", input));
+    expect(await denied.json()).toMatchObject({ code: "call_denied", warrant_approvals: { request_hash: chain.requestHash("refund", input), got: 0, need: 1 } });
+    const read = { customer: "c-7" };
+    const headers = { "x-original-method": "GET", "x-original-uri": "/customers/c-7/refunds", ...chain.headers(ORCHESTRATOR, "read", read) };
+    const { status, body: told } = await gateward.get(token, "/v1/forward-auth/shop", { headers });
+    expect({ status, told }).toMatchObject({ status: 403, told: { warrant_approvals: { request_hash: chain.requestHash("read", read), got: 0, need: 1 } } });
   });
 
   test("a gateway that asks gets an answer about what it shows", async () => {

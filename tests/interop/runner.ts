@@ -236,7 +236,7 @@ class Run {
   async #overRate(): Promise<Finding> {
     let finding: Finding = { holds: false, shown: "" };
     for (let capacity = 1; capacity <= MAX_REQUESTS_OF_A_CALL && !finding.holds; capacity += 1) {
-      await this.#tenant.change({ agents: [{ ...this.#row, rate_capacity: capacity, rate_refill_per_s: 0.001 }] });
+      await this.#tenant.change({ agents: [{ ...this.#row, request_rate: { capacity, refill_per_s: 0.001 } }] });
       let reply: Reply = {};
       for (let calls = 0; calls <= capacity && reply.error === undefined && reply.is_error !== true; calls += 1) {
         reply = await this.#driver.do({ do: "call", name: "echo", arguments: { message: "again" } });
@@ -244,7 +244,7 @@ class Run {
       finding = { holds: (reply.error ?? reply.text ?? "").includes("over its rate"), shown: shownBy(reply) };
       if (reply.ended === true) break;
     }
-    await this.#tenant.change({ agents: [{ ...this.#row, rate_capacity: 1_000, rate_refill_per_s: 1_000 }] });
+    await this.#tenant.change({ agents: [{ ...this.#row, request_rate: { capacity: 1_000, refill_per_s: 1_000 } }] });
     return finding;
   }
 

@@ -12,7 +12,7 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 /** Matches the statement with which lanes load records, and no other statement. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
 /** Second byte of a hop's body, as worker/core/src/lane/protocol/tests.rs pins it. */
-const OPERATIONS = { decisions: 1, outcomes: 2, leases: 14, looks: 17, lists: 22 };
+const OPERATIONS = { decisions: 1, outcomes: 2, leases: 14, windows: 17, lists: 22 };
 const TAKE_EPOCH = 6;
 const HOLD_POLL_MS = 10;
 /** How long SQLite waits for a lock before it gives up. */

@@ -20,8 +20,8 @@ export interface AgentRow {
   /** Replaces the agent's groups. If absent, the groups stay. */
   groups?: string[];
   allowed_tools?: string[];
-  rate_capacity?: number;
-  rate_refill_per_s?: number;
+  /** The rule of a limit that covers the agent's requests. Its id is `rate-` and the agent's name. If absent, the limit stays. */
+  request_rate?: { capacity: number; refill_per_s: number };
 }
 
 export interface CredentialRow {
@@ -70,10 +70,8 @@ export interface ToolRow {
   input_schema?: object;
 }
 
-/** Settings for agents that have none of their own. An absent setting stays. */
-export interface LimitsRow {
-  rate_capacity?: number | null;
-  rate_refill_per_s?: number | null;
+/** An absent setting stays. */
+export interface TenantSettingsRow {
   risk_denials?: number | null;
   risk_window_s?: number | null;
   risk_quiet_s?: number | null;
@@ -87,7 +85,7 @@ export interface RegistryRows {
   tenant: string;
   status?: "active" | "suspended" | "deleted";
   lanes?: number;
-  limits?: LimitsRow;
+  settings?: TenantSettingsRow;
   agents?: AgentRow[];
   credentials?: CredentialRow[];
   servers?: ServerRow[];
@@ -128,7 +126,7 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
       tenant,
       ...(rows.status === undefined ? {} : { status: rows.status }),
       ...(rows.lanes === undefined ? {} : { lanes: rows.lanes }),
-      ...rows.limits,
+      ...rows.settings,
       ...times,
     }),
   ];
@@ -144,11 +142,24 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         environment,
         risk_tier: rest.risk_tier ?? "low",
         allowed_tools: list(rest.allowed_tools),
-        rate_capacity: rest.rate_capacity ?? null,
-        rate_refill_per_s: rest.rate_refill_per_s ?? null,
         ...times,
       }),
     );
+    if (rest.request_rate !== undefined) {
+      statements.push(
+        upsert("limits", ["tenant", "limit_id"], {
+          tenant,
+          limit_id: `rate-${agent}`,
+          subject_kind: "agent",
+          subject: agent,
+          covers: "requests",
+          rule: JSON.stringify({ kind: "rate", ...rest.request_rate }),
+          created_by: ADMINISTRATOR,
+          revision: 1,
+          ...times,
+        }),
+      );
+    }
     if (groups !== undefined) statements.push(...memberships(tenant, agent, groups, created_at_ms));
   }
   for (const { credential, agent, ...rest } of rows.credentials ?? []) {

@@ -150,14 +150,19 @@ export class Chain {
     return holder.sign("tenuo-pop-v1", statement).toString("base64url");
   }
 
-  /** An approver's signature of a call, in CBOR. */
-  approve(approver: Key, tool: string, input: Input): Buffer {
+  /** What approvals of a call name, in hex. */
+  requestHash(tool: string, input: Input): string {
     if (this.#holder === undefined) throw new Error("the chain has no link");
     const call: Cbor = [`tnu_wrt_${this.#id}`, tool, cbor(new Map(sorted(input))), this.#holder.public];
+    return createHash("sha256").update(cbor(call)).digest("hex");
+  }
+
+  /** An approver's signature of a call, in CBOR. */
+  approve(approver: Key, tool: string, input: Input): Buffer {
     const now = Math.floor(Date.now() / 1000);
     const payload = cbor(new Map<string, Cbor>([
       ["version", 1],
-      ["request_hash", [...createHash("sha256").update(cbor(call)).digest()]],
+      ["request_hash", [...Buffer.from(this.requestHash(tool, input), "hex")]],
       ["nonce", [...Buffer.alloc(16)]],
       ["external_id", ""],
       ["approved_at", now - 5],

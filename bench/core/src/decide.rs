@@ -179,7 +179,7 @@ pub fn loaded(engine: &PolicyEngine, call: &Call, secret: &str) -> Loaded {
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
-            "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
+            "groups": ["engineering"], "allowed_tools": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(secret)),

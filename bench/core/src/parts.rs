@@ -11,7 +11,7 @@ use gateward_core::gate::{
     CallTrust, DecisionDetail, Engine, JournalRow, ReplyReceipt, Ruling, encode_response,
 };
 use gateward_core::lane::protocol::LaneRequest;
-use gateward_core::metrics::Series;
+use gateward_core::metrics::{CountedDecision, KeyHash, ShownNames};
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
 };
@@ -208,14 +208,6 @@ fn response(command: &GateCommand, ruling: &Ruling, sealing: &Sealing, hash: &st
     )
 }
 
-/// What the decision of [`row`] adds to metrics.
-const METRICS: [Series<'static>; 1] = [Series::Decision {
-    decision: Decision::Allow,
-    reason: ReasonCode::PolicyAllow,
-    server: "github",
-    tool: "list_issues",
-}];
-
 fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
     JournalRow {
         kind: None,
@@ -232,11 +224,12 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
             approval: None,
             containment: None,
             taint: None,
+            counted: CountedDecision::new(KeyHash::new(7), ShownNames::ServerAndTool),
         },
         receipt,
         receipt_hash: hash,
         prev_receipt_hash: &sealing.previous,
-        metrics: &METRICS,
+        metrics: &[],
     }
     .encode()
 }

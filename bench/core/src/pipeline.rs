@@ -130,6 +130,7 @@ impl Parts {
         let call = Looked {
             key: &KEY,
             tool: "github/create_issue",
+            high_risk: false,
             roles: Some(&self.roles),
             reach: Reach::Outside,
             destinations: &self.destinations,

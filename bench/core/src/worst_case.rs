@@ -9,7 +9,7 @@ use std::hint::black_box;
 use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RAW_PARTS};
 use gateward_core::call::command::{GateCommand, MAX_CANDIDATES};
-use gateward_core::call::headers;
+use gateward_core::call::headers::{self, Caches};
 use gateward_core::call::http_tool::{self, HttpRequest};
 use gateward_core::credential::token::MacKeys;
 use gateward_core::glob::Glob;
@@ -417,9 +417,9 @@ fn texts() -> Vec<Operation> {
             let names: Vec<String> = (0..HEADER_BYTES / 20).map(|at| format!("h{at:05}")).collect();
             let mut fields = vec![("connection".to_owned(), names.join(","))];
             fields.extend(names.iter().map(|name| (name.replace('h', "x"), "v".to_owned())));
-            let passed = headers::to_caller(fields.clone(), true);
+            let passed = headers::to_caller(fields.clone(), Caches::All);
             assert_eq!(passed.len(), names.len());
-            move || headers::to_caller(black_box(&fields).clone(), true)
+            move || headers::to_caller(black_box(&fields).clone(), Caches::All)
         }),
     ]
 }

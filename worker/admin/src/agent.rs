@@ -1,9 +1,6 @@
-//! Agents, which call tools: their limits and states.
+//! Agents, which call tools: what they may call, and their states.
 
-use gateward_core::bucket::MAX_CAPACITY;
-use gateward_core::field::{
-    Ed25519Key, Environment, Millis, Name, PerSecond, Whole, bounded, present,
-};
+use gateward_core::field::{Ed25519Key, Environment, Millis, Name, bounded, present};
 use gateward_core::gate::LaneAction;
 use gateward_core::glob::Glob;
 use gateward_core::policy::risk::RiskTier;
@@ -38,8 +35,6 @@ pub struct AgentRow {
     risk_tier: RiskTier,
     groups: Vec<String>,
     allowed_tools: Option<Vec<Glob>>,
-    rate_capacity: Option<u32>,
-    rate_refill_per_s: Option<f64>,
     public_key: Option<PublicKey>,
     warrant_required: bool,
     frozen: bool,
@@ -75,8 +70,6 @@ pub struct Agent {
     groups: Vec<String>,
     /// Globs on `server/tool`; null allows any, an empty list none.
     allowed_tools: Option<Vec<Glob>>,
-    rate_capacity: Option<u32>,
-    rate_refill_per_s: Option<f64>,
     /// Its own Ed25519 key, 64 lower-case hex digits, to which warrants can be delegated; null if it has none.
     #[schema(value_type = Option<String>)]
     public_key: Option<PublicKey>,
@@ -129,8 +122,6 @@ impl Resource for AgentRow {
             registered_risk_tier: self.risk_tier,
             groups: self.groups.clone(),
             allowed_tools: self.allowed_tools.clone(),
-            rate_capacity: self.rate_capacity,
-            rate_refill_per_s: self.rate_refill_per_s,
             public_key: self.public_key,
             warrant_required: self.warrant_required,
             taint: self.taint.clone(),
@@ -155,8 +146,6 @@ impl AgentRow {
                 (&*self.environment).into(),
                 self.risk_tier.as_str().into(),
                 Value::list(self.allowed_tools.as_ref()),
-                self.rate_capacity.map(u64::from).into(),
-                self.rate_refill_per_s.into(),
                 flag(self.frozen),
                 flag(self.quarantined),
                 flag(self.revoked),
@@ -228,10 +217,6 @@ pub struct CreateAgent {
     risk_tier: RiskTier,
     /// Globs on `server/tool`; null allows any, an empty list none.
     allowed_tools: Option<Vec<Glob>>,
-    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    rate_capacity: Option<Whole<1, MAX_CAPACITY>>,
-    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
-    rate_refill_per_s: Option<PerSecond>,
     /// Its own key, to which warrants can be delegated.
     public_key: Option<Ed25519Key>,
     /// Whether each of its calls needs a warrant.
@@ -261,8 +246,6 @@ impl Write for CreateAgent {
             risk_tier: self.risk_tier,
             groups: Vec::new(),
             allowed_tools: self.allowed_tools.clone(),
-            rate_capacity: self.rate_capacity.map(|value| value.0),
-            rate_refill_per_s: self.rate_refill_per_s.map(|value| value.0),
             public_key: self.public_key.map(|key| key.0),
             warrant_required: self.warrant_required,
             frozen: false,
@@ -305,12 +288,6 @@ pub struct AgentPatch {
     #[schema(value_type = Option<Vec<Glob>>)]
     allowed_tools: Option<Option<Vec<Glob>>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    rate_capacity: Option<Option<Whole<1, MAX_CAPACITY>>>,
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
-    rate_refill_per_s: Option<Option<PerSecond>>,
-    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Ed25519Key>)]
     public_key: Option<Option<Ed25519Key>>,
     #[serde(default, deserialize_with = "present")]
@@ -341,12 +318,6 @@ impl Write for PatchAgent {
         row.risk_tier = patch.risk_tier.unwrap_or(row.risk_tier);
         if let Some(allowed) = &patch.allowed_tools {
             row.allowed_tools.clone_from(allowed);
-        }
-        if let Some(value) = patch.rate_capacity {
-            row.rate_capacity = value.map(|value| value.0);
-        }
-        if let Some(value) = patch.rate_refill_per_s {
-            row.rate_refill_per_s = value.map(|value| value.0);
         }
         if let Some(key) = patch.public_key {
             row.public_key = key.map(|key| key.0);

@@ -3,7 +3,9 @@
 use gateward_core::bounds::MAX_LIMITS;
 use gateward_core::field::{Label, Millis, Name, parse_within};
 use gateward_core::glob::Glob;
-use gateward_core::limit::{Definition, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS, OffsetS};
+use gateward_core::limit::{
+    Covers, Definition, Kind, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS, OffsetS,
+};
 use gateward_core::merge_patch::merge_patch;
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -21,7 +23,7 @@ use crate::precondition::check_match;
 use crate::refusal::limit_reached;
 use crate::resource::Resource;
 
-/// `/v1/limits/status` is the state of limits, and `agent` is the agent's request rate in `RateLimit`.
+/// `/v1/limits/status` is the state of limits, and `agent` is the default request rate of agents in `RateLimit`.
 const RESERVED_IDS: [&str; 2] = ["status", "agent"];
 
 /// A limit in D1.
@@ -30,6 +32,7 @@ pub struct LimitRow {
     limit_id: String,
     subject_kind: SubjectKind,
     subject: String,
+    covers: Covers,
     rule: Definition,
     created_by: String,
     revision: u64,
@@ -46,6 +49,7 @@ pub struct LimitView {
     /// The name of an agent or a group, a credential's key id, a glob of tools (`server/tool`) or servers, or a user's
     /// id. `*`, and a glob: each of them, on its own. Of the tenant: `*`.
     subject: String,
+    covers: Covers,
     rule: Definition,
     /// The administrator's name.
     created_by: String,
@@ -74,6 +78,7 @@ impl Resource for LimitRow {
             limit_id: self.limit_id.clone(),
             subject_kind: self.subject_kind,
             subject: self.subject.clone(),
+            covers: self.covers,
             rule: self.rule.clone(),
             created_by: self.created_by.clone(),
             revision: self.revision,
@@ -92,6 +97,10 @@ pub struct LimitRequest {
     /// The name of an agent or a group, a credential's key id, a glob of tools (`server/tool`) or servers, or a user's
     /// id. `*`, and a glob: each of them, on its own. Of the tenant: `*`.
     subject: Label,
+    /// `requests`: all requests of the agent, also those that call no tool. Only a limit of an agent, of the kind `rate`
+    /// and without `access` and `tools`, can cover requests. Each subject has at most one. It cannot be changed.
+    #[serde(default)]
+    covers: Covers,
     #[schema(value_type = Definition)]
     rule: Box<RawValue>,
 }
@@ -112,6 +121,8 @@ struct LimitCounts {
     count: u64,
     /// Limits of the same subject.
     of_subject: u64,
+    /// Limits of the requests of an agent of this name, or of each agent.
+    of_requests: u64,
     /// Limits that lanes share.
     shared: u64,
     /// Whether this agent, credential or group exists.
@@ -149,6 +160,23 @@ fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Proble
     }
 }
 
+/// A limit of requests has nothing that depends on the call: when it is checked, the call is not known yet.
+fn check_covers(covers: Covers, kind: SubjectKind, rule: &Definition) -> Result<(), Problem> {
+    let fields = [
+        ("subject_kind", kind == SubjectKind::Agent, "must be `agent`"),
+        ("rule.kind", rule.kind == Kind::Rate, "must be `rate`"),
+        ("rule.access", rule.access.is_none(), "must be left out"),
+        ("rule.tools", rule.tools.is_none(), "must be left out"),
+    ];
+    match fields.into_iter().find(|(_, fits, _)| !fits) {
+        Some((field, _, must)) if covers == Covers::Requests => {
+            let detail = format!("`{field}`: {must} if the limit covers requests");
+            Err(Problem::field(field, detail))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Write for CreateLimit {
     fn read(&self, at: &At<'_>) -> Statement {
         let request = &self.request;
@@ -158,6 +186,7 @@ impl Write for CreateLimit {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let request = &self.request;
         let rule = rule(request.rule.get(), self.offset_s, at.now_ms)?;
+        check_covers(request.covers, request.subject_kind, &rule)?;
         let counts: LimitCounts = loaded.extra()?;
         let subject: &str = &request.subject;
         if let Some(must) = refusal(request.subject_kind, subject, counts.exists) {
@@ -176,6 +205,9 @@ impl Write for CreateLimit {
         if counts.of_subject >= MAX_LIMITS_OF_SUBJECT as u64 {
             return Err(limit_reached("limits of one subject", MAX_LIMITS_OF_SUBJECT as u64));
         }
+        if request.covers == Covers::Requests && counts.of_requests > 0 {
+            return Err(limit_reached("limits of one subject that cover requests", 1));
+        }
         if request.subject_kind.is_shared() && counts.shared >= MAX_SHARED_LIMITS as u64 {
             let what = "limits of the tenant, groups, tools, servers and users";
             return Err(limit_reached(what, MAX_SHARED_LIMITS as u64));
@@ -189,6 +221,7 @@ impl Write for CreateLimit {
                 }
                 _ => subject.to_owned(),
             },
+            covers: request.covers,
             rule,
             created_by: at.issuer(),
             revision: loaded.next_epoch(),
@@ -219,6 +252,7 @@ impl Write for PatchLimit {
         let rule = serde_json::to_string(&before.rule).map_err(unreadable)?;
         let rule = merge_patch(&rule, self.patch.rule.get()).map_err(unreadable)?;
         let rule = self::rule(&rule, self.offset_s, at.now_ms)?;
+        check_covers(before.covers, before.subject_kind, &rule)?;
         if rule == before.rule {
             let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
             return Ok(Outcome::Unchanged(answer));
@@ -292,6 +326,7 @@ fn save(at: &At<'_>, event: &'static str, row: &LimitRow) -> Result<Change, Prob
         row.revision.into(),
         row.created_at_ms.0.into(),
         row.updated_at_ms.0.into(),
+        row.covers.as_str().into(),
     ];
     concerning(at, event, row, Statement::new(sql::SAVE_LIMIT, values))
 }

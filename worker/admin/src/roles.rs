@@ -31,10 +31,13 @@ const CONTENTS: &[&str] = &[
 /// The last word of the name of another detail.
 #[rustfmt::skip]
 const DETAILS: &[&str] = &[
-    "category", "color", "colour", "emoji", "format", "height", "icon", "kind", "label", "lang",
-    "language", "limit", "locale", "location", "page", "place", "priority", "severity", "size",
-    "sort", "theme", "type", "venue", "width",
+    "category", "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale",
+    "page", "place", "priority", "severity", "sort", "theme", "venue", "width",
 ];
+
+/// The last word of the name of a detail of a new thing, or of what a tool reads. In a tool that changes a thing, it can
+/// be the whole effect: the limit of a card.
+const DETAILS_IF_NEW: &[&str] = &["label", "limit", "location", "size"];
 
 /// A word in the name of a sink. The words decide only about details, choices and flags: an argument that
 /// is nothing else is a sink with any name.
@@ -122,10 +125,11 @@ const READS: &[&str] = &[
 ];
 
 /// The tables as the docs show them: what the words are, and what follows from them.
-pub const TABLES: [(&str, &str, &[&str]); 15] = [
+pub const TABLES: [(&str, &str, &[&str]); 16] = [
     ("last word of an argument's name", "content", CONTENTS),
     ("last word of an argument's name", "detail", TIMES),
     ("last word of an argument's name, without a word of a sink", "detail", DETAILS),
+    ("the same, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
     ("word of a tool that creates", "a name is a detail", CREATES),
     ("word of a tool that creates or sends", "a title is a detail", ENTITLES),
@@ -257,12 +261,14 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     let words = words(name);
     let Some((last, before)) = words.split_last() else { return Role::Sink };
     let does = |verbs| tool.iter().any(|word| has(verbs, word));
+    let reads = || tool.first().is_some_and(|word| has(READS, word));
     let is_sink = |word: &String| has(SINKS, word);
+    let is_detail = has(DETAILS, last) || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()));
     let choice = all_forms(schema).any(|form| form.get("enum").is_some()) || kind_is("boolean");
     if has(CONTENTS, last) {
         Role::Content
     } else if has(TIMES, last)
-        || (has(DETAILS, last) && !before.iter().any(is_sink))
+        || (is_detail && !before.iter().any(is_sink))
         || (has(NAMES, last) && does(CREATES) && before.iter().all(|w| w == "file" || !is_sink(w)))
         || (last == "title" && does(ENTITLES))
         || (choice && !words.iter().any(is_sink))
@@ -338,7 +344,11 @@ mod tests {
             ("start_time", Detail, Detail),
             ("payment_date", Detail, Detail),
             ("subject", Detail, Detail),
-            ("location", Detail, Detail),
+            ("venue", Detail, Detail),
+            ("location", Detail, Sink),
+            ("daily_limit", Detail, Sink),
+            ("labels", Detail, Sink),
+            ("type", Sink, Sink),
             ("output_location", Sink, Sink),
             ("spending_limit", Sink, Sink),
             ("name", Detail, Sink),
@@ -367,6 +377,7 @@ mod tests {
                 Detail,
             ),
             ("choice", r#"{"enum":["a","b"]}"#, "mode", Detail),
+            ("choice of a kind", r#"{"enum":["note","event"]}"#, "type", Detail),
             ("choice of a permission", r#"{"enum":["read","write"]}"#, "permission", Sink),
             ("choice of a channel", r#"{"enum":["a","b"]}"#, "channel", Sink),
             ("flag", r#"{"type":"boolean"}"#, "all_day", Detail),
@@ -378,6 +389,23 @@ mod tests {
         ] {
             let properties = format!(r#"{{"{name}":{schema}}}"#);
             assert_eq!(roles("x", &properties), [(format!("/{name}"), expected)], "{what}");
+        }
+    }
+
+    #[test]
+    fn an_argument_that_is_the_effect_is_no_detail() {
+        for (tool, argument, expected) in [
+            ("set_card_limit", "limit", Role::Sink),
+            ("resize_volume", "size", Role::Sink),
+            ("add_label", "label", Role::Sink),
+            ("update_user", "kind", Role::Sink),
+            ("create_issue", "label", Role::Detail),
+            ("create_volume", "size", Role::Detail),
+            ("search_mail", "limit", Role::Detail),
+            ("list_issues", "label", Role::Detail),
+        ] {
+            let properties = format!(r#"{{"{argument}":{{"type":"string"}}}}"#);
+            assert_eq!(roles(tool, &properties), [(format!("/{argument}"), expected)], "{tool}");
         }
     }
 
@@ -413,7 +441,8 @@ mod tests {
             ("create_note", r#"{"title":{},"body":{}}"#, "Creates a note.", Nobody),
             ("update_note", r#"{"note_id":{},"body":{}}"#, "", Nobody),
             ("delete-reminder", r#"{"id":{}}"#, "", Nobody),
-            ("addLabel", r#"{"label":{}}"#, "", Nobody),
+            ("addLabel", r#"{"label":{}}"#, "", BySinks),
+            ("create_label", r#"{"name":{}}"#, "", Nobody),
             ("add_label", r#"{"owner":{},"repo":{},"label":{}}"#, "", BySinks),
             ("create_note", r#"{"body":{}}"#, "Sends it to the team.", Outside),
             ("create_draft", r#"{"to":{},"body":{}}"#, "Saves a draft.", BySinks),

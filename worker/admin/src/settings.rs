@@ -1,8 +1,7 @@
-//! A tenant's settings: defaults for its agents, the thresholds that raise an agent's risk tier, and
+//! A tenant's settings: the thresholds that raise an agent's risk tier, and
 //! grace periods. They are columns of the tenant's row.
 
-use gateward_core::bucket::MAX_CAPACITY;
-use gateward_core::field::{PerSecond, Whole, present};
+use gateward_core::field::{Whole, present};
 use gateward_core::problem::Problem;
 use gateward_core::registry::{MAX_GRACE_S, Settings};
 use gateward_core::shield::{Category, Mode, Modes};
@@ -71,12 +70,6 @@ impl Resource for SettingsRow {
 pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    rate_capacity: Option<Option<Whole<1, MAX_CAPACITY>>>,
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
-    rate_refill_per_s: Option<Option<PerSecond>>,
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     risk_denials: Option<Option<Whole<1, 1_000_000>>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
@@ -137,7 +130,6 @@ impl Write for PatchSettings {
         let before = tenant::existing(at, loaded)?;
         let mut row = before.clone();
         let settings = &mut row.settings;
-        set(&mut settings.rate_capacity, self.rate_capacity);
         set(&mut settings.risk_denials, self.risk_denials);
         set(&mut settings.risk_window_s, self.risk_window_s);
         set(&mut settings.risk_quiet_s, self.risk_quiet_s);
@@ -158,9 +150,6 @@ impl Write for PatchSettings {
             settings.warrant_alone_trust = trust;
         }
         settings.shield = self.shield.unwrap_or(settings.shield);
-        if let Some(value) = self.rate_refill_per_s {
-            settings.rate_refill_per_s = value.map(|value| value.0);
-        }
         let mut outcome = tenant::conclude(at, loaded, &before, row.clone(), "settings_changed")?;
         let (answer, revision) = match &mut outcome {
             Outcome::Unchanged(answer) => (answer, before.revision),

@@ -1,6 +1,8 @@
 //! Roots of warrants: keys whose holders may sign warrants for calls of the tenant's agents.
 
-use gateward_core::bounds::{MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS, WARRANT_REVOCATION_MS};
+use gateward_core::bounds::{
+    MAX_REMEMBERED_LISTS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS, WARRANT_REVOCATION_MS,
+};
 use gateward_core::field::{Ed25519Key, Label, Millis, Name, bounded, present};
 use gateward_core::glob::Glob;
 use gateward_core::problem::Problem;
@@ -54,7 +56,7 @@ pub struct WarrantRootView {
     status: WarrantRootStatus,
     /// The administrator's name.
     created_by: String,
-    /// The version of the newest list of revocations that was taken; null if none was.
+    /// The version of the newest list of revocations that was taken for this key; null if none was.
     revocation_list_version: Option<u64>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -127,12 +129,19 @@ struct Around {
     count: u64,
     /// The root that has the key already.
     with_key: Option<String>,
+    /// Lists of deleted roots that are remembered, up to the bound.
+    lists: u64,
+    /// The version of the newest list of a deleted root that had this key.
+    list_version: Option<u64>,
+    list_sha256: Option<String>,
 }
 
 fn load(at: &At<'_>, root_id: &str, key: Option<PublicKey>) -> Statement {
     let most = MAX_WARRANT_ROOTS as u64 + 1;
+    // Only for a new root.
+    let most_lists = key.map_or(0, |_| MAX_REMEMBERED_LISTS as u64);
     let key = key.map(|key| key.to_string());
-    let values = vec![at.tenant.into(), root_id.into(), key.into(), most.into()];
+    let values = vec![at.tenant.into(), root_id.into(), key.into(), most.into(), most_lists.into()];
     Statement::new(sql::LOAD_WARRANT_ROOT, values)
 }
 
@@ -153,6 +162,11 @@ impl Write for CreateWarrantRoot {
         if around.count >= MAX_WARRANT_ROOTS as u64 {
             return Err(limit_reached("roots of warrants", MAX_WARRANT_ROOTS as u64));
         }
+        // Deleting a root is never refused. So this bounds the lists that are remembered later.
+        let most = MAX_REMEMBERED_LISTS as u64;
+        if around.list_version.is_none() && around.lists >= most {
+            return Err(limit_reached("deleted roots with a list of revocations", most));
+        }
         let row = WarrantRootRow {
             root_id: self.root_id.to_string(),
             public_key: self.public_key.0,
@@ -160,8 +174,8 @@ impl Write for CreateWarrantRoot {
             allowed_servers: self.allowed_servers.clone(),
             status: WarrantRootStatus::Active,
             created_by: at.issuer(),
-            list_version: None,
-            list_sha256: None,
+            list_version: around.list_version,
+            list_sha256: around.list_sha256,
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
@@ -208,7 +222,8 @@ impl Write for PatchWarrantRoot {
     }
 }
 
-/// Deletes a root. Its warrants are denied from then on.
+/// Deletes a root. Its warrants are denied from then on. The version of its newest list of revocations is remembered, so
+/// that it does not go back if the key is registered again.
 pub struct DeleteWarrantRoot {
     pub root_id: Name,
 }
@@ -220,9 +235,10 @@ impl Write for DeleteWarrantRoot {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let row = existing(at, loaded)?;
-        let values = vec![at.tenant.into(), row.root_id.as_str().into()];
-        let statement = Statement::new(sql::DELETE_WARRANT_ROOT, values);
-        let mut change = concerning(at, "warrant_root_deleted", &row, statement)?;
+        let values = || vec![at.tenant.into(), row.root_id.as_str().into()];
+        let remember = Statement::new(sql::REMEMBER_WARRANT_LIST, values());
+        let mut change = concerning(at, "warrant_root_deleted", &row, remember)?;
+        change.statements.push(Statement::new(sql::DELETE_WARRANT_ROOT, values()));
         change.answer.revision = None;
         Ok(Outcome::Changed(change))
     }

@@ -8,7 +8,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_admin::{Actor, AgentInLane};
-use gateward_core::bounds::{MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS};
+use gateward_core::bounds::{MAX_REMEMBERED_LISTS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS};
 use gateward_core::call::command::GateCommand;
 use gateward_core::credential::token;
 use gateward_core::gate::LaneAction;
@@ -96,20 +96,16 @@ fn body<const N: usize>(fields: [(&str, Option<Json>); N]) -> Json {
 fn agent_fields() -> impl Strategy<Value = Json> {
     let environment = optional(vec![json!("production"), json!("test")]);
     let risk_tier = optional(vec![json!("low"), json!("high")]);
-    let number = || optional(vec![Json::Null, json!(1), json!(7)]);
     let warrants = (
         optional(vec![Json::Null, json!(KEYS[0]), json!(KEYS[1])]),
         optional(vec![json!(true), json!(false)]),
     );
-    (environment, risk_tier, list("s/*"), number(), warrants).prop_map(
-        |(environment, risk_tier, allowed_tools, rate_capacity, warrants)| {
-            let rate_refill_per_s = (rate_capacity == Some(json!(7))).then(|| json!(0.5));
+    (environment, risk_tier, list("s/*"), warrants).prop_map(
+        |(environment, risk_tier, allowed_tools, warrants)| {
             body([
                 ("environment", environment),
                 ("risk_tier", risk_tier),
                 ("allowed_tools", allowed_tools),
-                ("rate_capacity", rate_capacity),
-                ("rate_refill_per_s", rate_refill_per_s),
                 ("public_key", warrants.0),
                 ("warrant_required", warrants.1),
             ])
@@ -872,14 +868,14 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (vec![], ban("p"), ban("q"), None),
         (
             vec![agent()],
-            patch("/v1/agents/a", json!({"rate_capacity": 1})),
-            patch("/v1/agents/a", json!({"rate_capacity": 2})),
+            patch("/v1/agents/a", json!({"risk_tier": "medium"})),
+            patch("/v1/agents/a", json!({"risk_tier": "high"})),
             None,
         ),
         (
             vec![agent()],
-            patch("/v1/agents/a", json!({"rate_capacity": 1})),
-            patch("/v1/agents/a", json!({"rate_capacity": 2})),
+            patch("/v1/agents/a", json!({"risk_tier": "high"})),
+            patch("/v1/agents/a", json!({"environment": "test"})),
             None,
         ),
         (vec![agent()], act("/v1/agents/a/freeze"), act("/v1/agents/a/quarantine"), None),
@@ -894,7 +890,7 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (
             vec![agent()],
             act("/v1/agents/a/revoke"),
-            patch("/v1/agents/a", json!({"rate_capacity": 2})),
+            patch("/v1/agents/a", json!({"risk_tier": "high"})),
             None,
         ),
         (vec![agent()], act("/v1/agents/a/revoke"), credential(), Some(StateConflict)),
@@ -927,7 +923,7 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         (
             vec![agent(), group()],
             put("/v1/groups/g/members/agents/a"),
-            patch("/v1/agents/a", json!({"rate_capacity": 2})),
+            patch("/v1/agents/a", json!({"risk_tier": "high"})),
             None,
         ),
         (
@@ -1019,6 +1015,58 @@ fn of_two_changes_of_the_same_revision_the_second_is_told() {
 }
 
 #[test]
+fn only_one_rate_of_an_agent_covers_requests() {
+    let registry = Registry::new();
+    let agent = post("/v1/agents", json!({"agent": "a", "environment": "production"}));
+    assert!(registry.ask(&agent).unwrap().changed());
+    let rate = json!({"kind": "rate", "capacity": 5, "refill_per_s": 1});
+    let limit = |id: &str, kind: &str, subject: &str, rule: Json| {
+        let named = json!({"limit_id": id, "subject_kind": kind, "subject": subject});
+        post("/v1/limits", with(named, json!({"covers": "requests", "rule": rule})))
+    };
+    let rule = |change: Json| with(rate.clone(), change);
+    let quota = json!({"kind": "quota", "max": "5", "window": "day"});
+    let no_rate = json!({
+        "kind": "quota", "max": "5", "window": "day", "capacity": null, "refill_per_s": null,
+    });
+    for (kind, subject, rule, field) in [
+        ("tenant", "*", rate.clone(), "subject_kind"),
+        ("user", "*", rate.clone(), "subject_kind"),
+        ("agent", "a", quota, "rule.kind"),
+        ("agent", "a", rule(json!({"access": "read"})), "rule.access"),
+        ("agent", "a", rule(json!({"tools": ["s/*"]})), "rule.tools"),
+    ] {
+        let refused = registry.ask(&limit("l", kind, subject, rule)).unwrap_err();
+        assert_eq!((refused.code, refused.field.as_deref()), (InvalidField, Some(field)));
+    }
+    let in_force = || {
+        let agent = registry.load("a", "none", "s", "read").agent.unwrap();
+        assert!(agent.limits.is_empty(), "a limit of requests covers no call");
+        agent.request_rate.map(|rate| rate.limit.limit_id.clone())
+    };
+    assert_eq!(in_force(), None);
+    for (subject, id) in [("*", "each"), ("a", "own")] {
+        let created = registry.ask(&limit(id, "agent", subject, rate.clone())).unwrap();
+        assert_eq!(created.body["covers"], "requests");
+        assert_eq!(in_force().as_deref(), Some(id));
+        let second = registry.ask(&limit("l", "agent", subject, rate.clone()));
+        assert_eq!(second.unwrap_err().code, LimitReached, "{subject}");
+    }
+    for (change, expected) in [
+        (json!({"rule": {"capacity": 6}}), Ok(true)),
+        (json!({"rule": {"tools": ["s/*"]}}), Err(InvalidField)),
+        (json!({"rule": no_rate}), Err(InvalidField)),
+        (json!({"covers": "calls", "rule": {}}), Err(InvalidField)),
+    ] {
+        let answered = registry.ask(&patch("/v1/limits/own", change.clone()));
+        let changed = answered.map(|answered| answered.changed()).map_err(|problem| problem.code);
+        assert_eq!(changed, expected, "{change}");
+    }
+    assert!(registry.ask(&delete("/v1/limits/own")).unwrap().changed());
+    assert_eq!(in_force().as_deref(), Some("each"));
+}
+
+#[test]
 fn a_tenant_has_so_many_roots_and_revocations_and_no_more() {
     let registry = Registry::new();
     // One less than the bound of each kind.
@@ -1102,6 +1150,45 @@ fn a_list_revokes_for_its_own_root_only() {
         cursor = body["next_cursor"].as_str().unwrap_or_default().to_owned();
     }
     assert_eq!(paged, expected);
+}
+
+/// Otherwise somebody could send an old list once the root was deleted and registered again.
+#[test]
+fn the_version_of_a_list_does_not_go_back_when_its_root_is_deleted() {
+    let registry = Registry::new();
+    let keys = [1, 2].map(|number| Secret::new([number; 32]));
+    let create = |root: &str, key: &Secret| {
+        let root = json!({"root_id": root, "public_key": key.public()});
+        registry.ask(&post("/v1/warrant-roots", root))
+    };
+    let version = |answered: Answered| answered.body["revocation_list_version"].clone();
+    let take = |root: &str, list: u64, ids: &[&str]| {
+        registry.ask(&take_list(root, &list_by(&keys[0], ids, list)))
+    };
+    let remove = |root: &str| registry.ask(&delete(&format!("/v1/warrant-roots/{root}"))).unwrap();
+    assert_eq!(version(create("a", &keys[0]).unwrap()), Json::Null);
+    assert!(take("a", 5, &[LISTED[0]]).unwrap().changed());
+    remove("a");
+    // Under another name too, and once more.
+    for (root, newer) in [("b", 6), ("c", 7)] {
+        assert_eq!(version(create(root, &keys[0]).unwrap()), json!(newer - 1));
+        assert_eq!(take(root, newer - 2, &[]).unwrap_err().code, StateConflict);
+        assert_eq!(take(root, newer - 1, &[LISTED[1]]).unwrap_err().code, StateConflict);
+        assert_eq!(take(root, newer - 1, &[LISTED[0]]).unwrap().effect, Effect::Unchanged);
+        assert!(take(root, newer, &[LISTED[0]]).unwrap().changed());
+        remove(root);
+    }
+    assert_eq!(version(create("d", &keys[1]).unwrap()), Json::Null, "another key");
+
+    let rows = format!(
+        "WITH RECURSIVE n(n) AS (VALUES (2) UNION ALL SELECT n + 1 FROM n WHERE n < {MAX_REMEMBERED_LISTS}) \
+         INSERT INTO warrant_lists (tenant, public_key, list_version, list_sha256) \
+           SELECT 'demo', printf('%064d', n), 1, '' FROM n"
+    );
+    registry.database.execute_batch(&rows).unwrap();
+    remove("d");
+    assert_eq!(create("e", &keys[1]).unwrap_err().code, LimitReached);
+    assert!(create("e", &keys[0]).unwrap().changed(), "its list is remembered already");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use gateward_core::shield::{Category, Mode};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Map, Number, Value, json};
 
-use crate::request::{Fields, Request};
+use crate::request::Request;
 
 /// The most rows that a list prints. They are held in memory to align the table: about 100 MB of
 /// decisions.
@@ -278,25 +278,6 @@ pub struct WarrantRequired {
     /// Whether each call needs a warrant
     #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
     pub warrant_required: Option<bool>,
-}
-
-/// How often an agent may call.
-#[derive(Args, Debug, Clone)]
-pub struct RateArguments {
-    /// Requests that may come at once (the bucket's size), or `default`
-    #[arg(long, value_name = "REQUESTS")]
-    pub rate_capacity: Option<Limit>,
-    /// Requests that are added to the bucket each second, or `default`
-    #[arg(long, value_name = "REQUESTS")]
-    pub rate_refill_per_s: Option<Limit>,
-}
-
-impl RateArguments {
-    pub fn fields(self, fields: Fields) -> Fields {
-        fields
-            .with("rate_capacity", self.rate_capacity)
-            .with("rate_refill_per_s", self.rate_refill_per_s)
-    }
 }
 
 /// A segment of a path. In URLs `.` and `..` have another meaning, even if they are encoded.

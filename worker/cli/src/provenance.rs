@@ -3,8 +3,8 @@
 //! INVARIANT (no likeness): a value comes from strangers. It is quoted, on a line of its own, and escaped, so
 //! it never looks like a statement about itself.
 
-use gateward_core::provenance::explanation::MAX_EXPLAINED_SINKS;
-use gateward_core::provenance::{Provenance, SinkOrigin, extract};
+use gateward_core::provenance::explanation::{MAX_EXPLAINED_SINKS, TOOL};
+use gateward_core::provenance::{Provenance, SinkOrigin, hidden};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -49,6 +49,7 @@ fn origin(sink: &SinkOrigin, instruction_known: bool, input: Option<&Value>) -> 
     let name = match (pointer, links) {
         // The arguments as a whole stand for those that were not looked up.
         ("", _) => "other arguments".to_owned(),
+        _ if sink.sink == TOOL => "the action".to_owned(),
         _ if let Some(named) = own_name => format!("the name {}", printable(named)),
         (pointer, true) => format!("links in {}", printable(pointer)),
         (pointer, false) => printable(pointer),
@@ -68,13 +69,18 @@ fn origin(sink: &SinkOrigin, instruction_known: bool, input: Option<&Value>) -> 
 
 fn each_link(content: &Value, lines: &mut Vec<String>) {
     match content {
-        Value::String(text) => extract::each_link(text, &mut |link| {
-            if lines.len() < LINKS_MAX {
-                lines.push(shortened(&Value::from(link)));
-            } else if lines.len() == LINKS_MAX {
-                lines.push("and more".to_owned());
+        Value::String(text) => {
+            let all = hidden::each_link(text, &mut |link| {
+                if lines.len() < LINKS_MAX {
+                    lines.push(shortened(&Value::from(link)));
+                } else if lines.len() == LINKS_MAX {
+                    lines.push("and more".to_owned());
+                }
+            });
+            if !all && lines.len() < LINKS_MAX {
+                lines.push("and more than are read".to_owned());
             }
-        }),
+        }
         Value::Array(items) => items.iter().for_each(|item| each_link(item, lines)),
         Value::Object(members) => members.values().for_each(|member| each_link(member, lines)),
         _ => {}
@@ -131,6 +137,19 @@ mod tests {
         ] {
             let text = shown(instruction_known, &json!([{"level": level, "sink": "/to"}]), None);
             assert!(text.ends_with(&format!("\n  /to      {expected}")), "{level}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_action_of_a_tool_is_shown_in_words() {
+        for (level, instruction_known, expected) in [
+            ("instruction", true, "asked for by the instruction or plan, or approved in this run"),
+            ("nowhere", true, "not asked for: the instruction does not ask to merge"),
+            ("nowhere", false, "not asked for: the run has no instruction"),
+        ] {
+            let sinks = json!([{"level": level, "sink": TOOL, "tool": "forge/merge_pull_request"}]);
+            let text = shown(instruction_known, &sinks, Some(&json!({"number": 34})));
+            assert!(text.ends_with(&format!("\n  the action  {expected}")), "{level}: {text}");
         }
     }
 

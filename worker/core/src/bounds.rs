@@ -78,6 +78,10 @@ pub const MAX_BANS: usize = 1_000;
 /// 2 MB.
 pub const MAX_WARRANT_ROOTS: usize = 64;
 
+/// Deleted roots of a tenant whose revocation list is remembered by its version. A tenant that replaces a root each day
+/// reaches this after ten years. D1 has some 150 bytes for each.
+pub const MAX_REMEMBERED_LISTS: usize = 4_000;
+
 /// Revocations of warrants of a tenant that have not expired: one every half hour. A lane keeps all of them in memory,
 /// some 20 bytes each; as JSON they are 140 KB.
 pub const MAX_WARRANT_REVOCATIONS: usize = 4_000;

@@ -33,15 +33,6 @@ impl Rate {
         }
     }
 
-    /// This rate with another capacity, another refill, or both.
-    #[must_use]
-    pub fn with(self, capacity: Option<u32>, refill_per_s: Option<f64>) -> Self {
-        Self::new(
-            capacity.unwrap_or(self.capacity),
-            refill_per_s.unwrap_or(self.refill_milli_per_s as f64 / 1_000.0),
-        )
-    }
-
     #[must_use]
     pub const fn capacity(self) -> u32 {
         self.capacity

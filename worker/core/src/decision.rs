@@ -152,7 +152,7 @@ reason_codes! {
     AmountExhausted = "amount_exhausted", "The call's number is larger than what is left of a limit.";
     BudgetExhausted = "budget_exhausted", "The call costs more than what is left of a budget.";
     LimitUnreadable = "limit_unreadable", "The call does not have the number that a limit needs.";
-    LimitUnavailable = "limit_unavailable", "The counter of a limit does not answer.";
+    LimitUnavailable = "limit_unavailable", "The counter of a shared limit does not answer or does not know the limit's time zone, or the call counts for too many shared limits.";
     VelocityUnreadable = "velocity_unreadable", "The call does not have the number that a window of the policies sums up.";
     VelocityUnavailable = "velocity_unavailable", "A window that the policies read does not answer.";
     TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";

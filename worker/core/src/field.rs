@@ -206,26 +206,6 @@ impl<'de> Deserialize<'de> for Ed25519Key {
     }
 }
 
-/// Requests a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PerSecond(pub f64);
-
-/// The slowest refill: one request in 1000 seconds.
-const MIN_PER_S: f64 = 0.001;
-
-impl<'de> Deserialize<'de> for PerSecond {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let most = crate::bucket::MAX_REFILL_PER_S;
-        f64::deserialize(deserializer)
-            .ok()
-            .filter(|value| (MIN_PER_S..=most).contains(value))
-            .map_or_else(
-                || Err(D::Error::custom(format!("must be a number from {MIN_PER_S} to {most}"))),
-                |value| Ok(Self(value)),
-            )
-    }
-}
-
 /// A time in a request: RFC 3339.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub u64);

@@ -110,6 +110,8 @@ pub struct Problem {
     pub allow: Option<String>,
     /// The limit that the call violates, when the code is `rate_limited` or `call_denied`.
     pub violated_limit: Option<Box<serde_json::Value>>,
+    /// The approvals that the call's warrant asks for, when the code is `call_denied`.
+    pub warrant_approvals: Option<Box<serde_json::Value>>,
 }
 
 /// Why a request was not done (RFC 9457).
@@ -135,6 +137,10 @@ pub struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<Object>, required = false)]
     violated_limits: Option<[&'a serde_json::Value; 1]>,
+    /// The approvals that the call's warrant asks for: `{request_hash, got, need}`; only with the code `call_denied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false)]
+    warrant_approvals: Option<&'a serde_json::Value>,
     /// As in the header `X-Request-Id`.
     request_id: &'a str,
 }
@@ -169,6 +175,7 @@ impl Problem {
             retry_after_s,
             allow: None,
             violated_limit: None,
+            warrant_approvals: None,
         }
     }
 
@@ -230,6 +237,7 @@ impl Problem {
             field: self.field.as_deref(),
             approval_id: self.approval_id.as_deref(),
             violated_limits: self.violated_limit.as_deref().map(|limit| [limit]),
+            warrant_approvals: self.warrant_approvals.as_deref(),
             request_id,
         })
         .unwrap_or_else(|_| String::from("{}"))

@@ -165,22 +165,21 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         assert_eq!(code(&gate), expected("server_unknown"), "{what}");
         let needs = gate.on_lane(|lane, storage| {
             let (call, now_ms) = (command(&read_call()), gate.now_ms.get());
-            lane.needs_tool(storage, (&gate.engine, &gate.config), &call, &gate.records, now_ms)
+            lane.needs_tool(storage, (&*gate.engine, &gate.config), &call, &gate.records, now_ms)
         });
         assert_eq!(needs, Ok(granted), "{what}: no tool is read for a call that may not have it");
     }
 }
 
 #[test]
-fn a_rate_is_the_agents_own_else_its_tenants_else_the_default() {
-    for (agent, tenant, limit) in
-        [(None, None, 100_000), (None, Some(3), 3), (Some(2), Some(3), 2), (Some(2), None, 2)]
+fn the_workers_rate_holds_unless_a_limit_sets_it() {
+    for (rate, limit, id) in
+        [(None, 100_000, None), (support::rate(2, 0.5), 2, Some("all-requests"))]
     {
         let mut gate = Gate::new();
-        gate.records.tenant.as_mut().unwrap().settings.rate_capacity = tenant;
-        gate.records.agent.as_mut().unwrap().rate_capacity = agent;
+        gate.records.agent.as_mut().unwrap().request_rate = rate;
         let reply = gate.try_call(&command(&read_call())).unwrap();
-        assert_eq!(reply.rate.unwrap().limit, limit, "{agent:?} {tenant:?}");
+        assert_eq!((reply.rate.unwrap().limit, reply.rate_limit.as_deref()), (limit, id));
     }
 }
 

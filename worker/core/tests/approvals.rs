@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use gateward_core::approval::{
     ApproverGroup, ChangeCommand, ChangeStep, DecideCommand, HeldApproval,
@@ -342,7 +343,7 @@ fn at_use_policies_see_who_approved_and_how_long_ago() {
         (ADA, 0, "deny", "policy_forbid"),
     ] {
         let mut gate = gate();
-        gate.engine = PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak());
+        gate.engine = Rc::new(PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak()));
         let id = asked(&gate, &read_call());
         gate.now_ms.set(gate.now_ms.get() + MINUTE_MS);
         assert_eq!(approve(&gate, &id, person).1["status"], "approved");

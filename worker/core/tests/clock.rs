@@ -49,8 +49,7 @@ fn stored(gate: &Gate, query: &str) -> i64 {
 fn a_clock_that_was_ahead_refuses_nobody_for_longer_than_its_window_and_is_counted_once() {
     for ahead_ms in [20_000, HOUR_MS, DAY_MS, 400 * DAY_MS] {
         let mut gate = Gate::new();
-        let agent = gate.records.agent.as_mut().unwrap();
-        (agent.rate_capacity, agent.rate_refill_per_s) = (Some(2), Some(0.5));
+        gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.5);
         assert_eq!(reason(&gate), "policy_allow");
         at(&gate, START_MS + ahead_ms);
         let reasons: Vec<String> = (0..3).map(|_| reason(&gate)).collect();
@@ -271,8 +270,7 @@ const WINDOW_MS: u64 = 12_000;
 
 fn limited() -> Gate {
     let mut gate = Gate::new();
-    let agent = gate.records.agent.as_mut().unwrap();
-    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(CAPACITY), Some(REFILL_PER_S));
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(CAPACITY, REFILL_PER_S);
     let tenant = json!({"status": "active", "epoch": 1, "lanes": 1, "rows_per_day": 500});
     gate.records.tenant = serde_json::from_value(tenant).unwrap();
     gate

@@ -8,6 +8,7 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::AgentState;
@@ -15,7 +16,7 @@ use gateward_core::gate::velocity::of_call;
 use gateward_core::gate::windows::hour;
 use gateward_core::limit::Amount;
 use gateward_core::policy::{CallEntities, PolicyEngine, PolicyRequest};
-use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::shared::CountRequest;
 use gateward_core::velocity::window::PARTS_IN_ROW;
 use gateward_core::velocity::{Reach, SlidingWindow};
 use gateward_policy_compiler::{SourceFile, compile, read_sources};
@@ -40,7 +41,7 @@ fn decide(mut gate: Gate, case: &Value) -> Value {
     let mut records = json!({
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
-            "lane": 0, "status": "active", "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
+            "lane": 0, "status": "active", "allowed_tools": null,
         },
         "credential": {
             "agent": case["agent"]["name"],
@@ -102,8 +103,8 @@ fn count_earlier(
         match counting.window.reach {
             Reach::Agent => window.add(now_ms, width_ms, amount, PARTS_IN_ROW),
             Reach::Tenant => {
-                let look = Look { amount, ..counting.look() };
-                gate.look(Some(&format!("earlier {call}")), &look).unwrap();
+                let request = CountRequest { amount, ..counting.count_request() };
+                gate.count_call(Some(&format!("earlier {call}")), &request).unwrap();
             }
         }
     }
@@ -214,7 +215,8 @@ fn each_recipe_of_the_policy_guide_decides_its_cases_as_written() {
         assert!(compiled.warnings().is_empty(), "{name}: {:?}", compiled.warnings());
         let bundle = compiled.leak();
         sources.policies.pop();
-        let gate = || Gate { engine: support::engine(bundle), ..Gate::new() };
+        let engine = Rc::new(support::engine(bundle));
+        let gate = || Gate { engine: Rc::clone(&engine), ..Gate::new() };
         let (wrong, cases) = wrong_cases(&recipe.with_extension("json"), gate);
         assert!(cases >= 2 && wrong.is_empty(), "{}", wrong.join("\n"));
     }
@@ -236,7 +238,7 @@ fn a_case_sets_windows_wherever_they_are_kept() {
     let path = "tenants/demo/windows.cedar".to_owned();
     sources.policies.push(SourceFile { path, text: policy.to_owned() });
     let compiled = compile(&sources).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
-    let gate = Gate { engine: PolicyEngine::new(compiled.leak()), ..Gate::new() };
+    let gate = Gate { engine: Rc::new(PolicyEngine::new(compiled.leak())), ..Gate::new() };
     let case = json!({
         "tenant": "demo",
         "agent": {"name": "support", "environment": "production", "risk_tier": "low", "groups": ["support"]},

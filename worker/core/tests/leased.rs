@@ -467,13 +467,12 @@ fn more_shared_limits_than_a_call_can_count_for_deny_it() {
 #[test]
 fn a_call_is_charged_once_and_before_it_asks_a_counter() {
     let mut gates = gates(&[shared("tenant", "*", quota(400))]);
-    let agent = gates[0].records.agent.as_mut().unwrap();
-    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(1), Some(0.01));
+    gates[0].records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.01);
     let gate = &gates[0];
     let call = |leases: &[(String, Answer)]| {
         let called = gate.on_lane(|lane, storage| {
-            let answers = Answers { leases, looked: None };
-            let policies = (&gate.engine, &gate.config);
+            let answers = Answers { leases, windows: None };
+            let policies = (&*gate.engine, &gate.config);
             lane.call(storage, policies, &asked(), &gate.records, answers, gate.now_ms.get())
         });
         match called.unwrap() {

@@ -13,12 +13,17 @@ mod support;
 
 use std::rc::Rc;
 
+use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::outcome::ReportedOutcome;
+use gateward_core::gate::limits::{agent_book, request_book};
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
+use gateward_core::limit::book::At;
 use gateward_core::limit::reservation::Ending as Settled;
-use gateward_core::limit::{Amount, Limit};
+use gateward_core::limit::status::status as status_of;
+use gateward_core::limit::window::utc_only;
+use gateward_core::limit::{Amount, Book, Limit, RequestRate};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::ServerKind;
 use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
@@ -167,6 +172,72 @@ fn an_answer_has_each_limit_with_a_number() {
 }
 
 #[test]
+fn a_call_under_a_limit_of_requests_alone_writes_one_row_and_no_book() {
+    let mut gate = gate(vec![]);
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.001);
+    assert!(passes(&gate, &asked(json!(1))));
+    let rows = |statement| gate.storage.exec(statement, &[]).unwrap().len();
+    assert_eq!((rows("SELECT 1 FROM journal"), rows("SELECT 1 FROM limit_books")), (1, 0));
+}
+
+#[test]
+fn a_request_over_its_limit_names_the_limit() {
+    let mut read = asked(json!(1));
+    read.purpose = Purpose::Read;
+    for (rate, named) in [(support::rate(1, 0.001), true), (None, false)] {
+        let mut gate = gate(vec![]);
+        gate.config.default_rate = Rate::new(1, 0.001);
+        gate.records.agent.as_mut().unwrap().request_rate = rate;
+        assert!(passes(&gate, &asked(json!(1))));
+        for request in [&asked(json!(1)), &forwarded(1), &read] {
+            let reply = gate.try_call(request).unwrap();
+            assert_eq!((reply.status, reply.retry_after_s), (429, Some(1_000)));
+            assert_eq!(reply.rate_limit.is_some(), named);
+            let body: Json = serde_json::from_str(&reply.body).unwrap();
+            let violated = json!([{
+                "limit_id": "all-requests", "kind": "rate", "why": "exceeded", "max": null, "window": null,
+                "remaining": null, "requested": null, "retry_after_s": 1_000,
+            }]);
+            assert_eq!(body.get("violated_limits"), named.then_some(&violated), "{body}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_of_requests_is_read_from_the_agents_state() {
+    let mut gate = gate(vec![]);
+    let rate = support::rate(3, 0.001).unwrap();
+    gate.records.agent.as_mut().unwrap().request_rate = Some(Rc::clone(&rate));
+    assert!(passes(&gate, &asked(json!(1))) && passes(&gate, &asked(json!(1))));
+    let at = At { now_ms: gate.now_ms.get(), offset_s: utc_only };
+    for evicted in [false, true] {
+        if evicted {
+            gate.evict();
+        }
+        let names = [request_book("coder"), request_book("support"), agent_book("coder")];
+        let books = gate.on_lane(|lane, storage| lane.books(storage, &names, at.now_ms)).unwrap();
+        let left = status_of(&Book::parse(&books[0]).unwrap(), &rate.limit, at).remaining;
+        assert_eq!(left, Some(Amount::whole(1)), "{evicted}");
+        assert_eq!((books[1].as_str(), books[2].as_str()), ("", ""), "{evicted}");
+    }
+}
+
+/// Otherwise each change of the limit would give its agent new requests.
+#[test]
+fn another_rate_refills_no_request() {
+    let mut gate = gate(vec![]);
+    let mut left = |rate: Option<Rc<RequestRate>>| {
+        gate.records.agent.as_mut().unwrap().request_rate = rate;
+        gate.try_call(&asked(json!(1))).unwrap().rate.unwrap().remaining
+    };
+    assert_eq!(left(support::rate(5, 0.001)), 4);
+    assert_eq!(left(support::rate(100, 0.001)), 3, "raised");
+    assert_eq!(left(None), 2, "deleted");
+    assert_eq!(left(support::rate(2, 0.001)), 1, "lowered");
+    assert_eq!(left(support::rate(100, 0.001)), 0, "raised again");
+}
+
+#[test]
 fn limits_of_the_credential_are_counted_by_credential() {
     let mut gate = gate(vec![]);
     gate.records.credential.as_mut().unwrap().limits = vec![amount(5)];
@@ -275,7 +346,8 @@ fn a_report_gives_back_once_what_the_call_did_not_spend() {
     let id = decision["decision_id"].as_str().unwrap().to_owned();
     let report = |body: &[u8]| {
         let reported = ReportedOutcome::parse(id.clone(), body).unwrap();
-        answer(&gate, &GateCommand { purpose: Purpose::Settle(reported), ..asked(json!(0)) }).0
+        answer(&gate, &GateCommand { purpose: Purpose::ReportOutcome(reported), ..asked(json!(0)) })
+            .0
     };
     assert!(!passes(&gate, &asked(json!(2))));
     assert_eq!(report(br#"{"outcome": "succeeded", "amount": "6"}"#), 422);

@@ -17,6 +17,7 @@ use gateward_core::gate::Books;
 use gateward_core::gate::windows::Windows;
 use gateward_core::gate::{AgentState, Facts, decide};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::provenance::Destinations;
 use gateward_core::receipt::ChainHead;
 use gateward_core::registry::{CallRecords, ListedTool, TaintRule, ToolStatus};
 use gateward_core::taint::Scope;
@@ -303,6 +304,50 @@ fn a_credential_that_cannot_claim_enough_trust_is_not_shown_writes() {
                 assert_eq!(shown, expected, "{highest:?} {mutates} {signed}");
             }
         }
+    }
+}
+
+/// A subscription to a URI sends the URI to the server, as reading it does.
+#[test]
+fn a_tainted_message_says_to_a_tool_with_egress_only_what_is_known() {
+    let mut gate = Gate::new();
+    gate.records.tenant.as_mut().unwrap().destinations = Some(Rc::new(Destinations {
+        hosts: vec!["docs.example".to_owned()],
+        ..Destinations::default()
+    }));
+    let usable = |egress: bool, agent: &AgentState, said: Json| {
+        let mut records = listed(false, SourceTrust::TrustedInternalUnsigned, false);
+        records.tenant.clone_from(&gate.records.tenant);
+        let mut tool = records.listing["list"].clone();
+        tool.egress = egress;
+        records.listing = Rc::new([(tool.tool.clone(), tool)].into());
+        let asking = with(read_call(), json!({"tool_call": {"parameters": null}}));
+        let mut asking = command(&with(asking, json!({"tool_call": {"parameters": said}})));
+        let candidate = Candidate {
+            tool: "list".to_owned(),
+            input: None,
+            resource: None,
+            definition_sha256: None,
+        };
+        asking.purpose = Purpose::Filter(vec![candidate]);
+        asking.call.environment.clear();
+        let head = ChainHead { seq: 0, hash: String::new() };
+        let step = decide(&gate.engine, &facts(&gate, &records, agent, &head), &asking);
+        let body: Json = serde_json::from_str(&step.reply.body).unwrap();
+        body["visible"][0] == "Visible"
+    };
+    let (clean, tainted) = (AgentState::default(), tainted());
+    let unknown = || json!({"uri": "https://evil.example/?k=secret"});
+    for (egress, agent, said, expected) in [
+        (true, &tainted, unknown(), false),
+        (true, &tainted, json!({"argument": {"name": "x", "value": "secret"}}), false),
+        (true, &tainted, json!({"uri": "https://docs.example/a"}), true),
+        (true, &tainted, json!({}), true),
+        (false, &tainted, unknown(), true),
+        (true, &clean, unknown(), true),
+    ] {
+        let is_tainted = agent.taint != clean.taint;
+        assert_eq!(usable(egress, agent, said.clone()), expected, "{egress} {is_tainted} {said}");
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use gateward_core::credential::token::secret_hash;
 use gateward_core::lane::Lane;
-use gateward_core::metrics::{BOUNDS, Ended, Metric, MetricBound, OTHER, Series};
+use gateward_core::metrics::{
+    BOUNDS, BatchMetrics, Ended, Metric, MetricBound, OTHER, Series, named,
+};
 use gateward_core::name::is_name;
 use gateward_core::sql::d1;
 use rusqlite::{Connection, params};
@@ -151,6 +153,77 @@ fn a_batch_that_is_repeated_counts_once() {
     }
 }
 
+/// A lane tells D1 of a series once, and again after each start. D1 counts the same in both cases.
+#[test]
+fn a_series_that_d1_was_told_of_goes_on() {
+    let mut gate = Gate::new();
+    let has_new = |gate: &Gate| {
+        let now_ms = gate.now_ms.get();
+        let batch = gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, now_ms));
+        batch.unwrap().unwrap().has_new_series
+    };
+    gate.call(&read_call());
+    assert!(has_new(&gate), "after a start");
+    // A batch that D1 did not get is no news to the lane.
+    assert!(gate.flush(Some(Fault::Failed)).is_err());
+    assert!(has_new(&gate));
+    gate.flush_all();
+    gate.call(&read_call());
+    assert!(!has_new(&gate));
+    gate.flush_all();
+    gate.records.tool = None;
+    gate.call(&read_call());
+    assert!(has_new(&gate), "another series");
+    gate.flush_all();
+    refused(&gate);
+    assert!(!has_new(&gate), "a total without a name");
+    gate.flush_all();
+    gate.evict();
+    gate.call(&read_call());
+    assert!(has_new(&gate), "after another start");
+    gate.flush_all();
+    expect(&gate, &[(ALLOWED, 2), (r#"decisions ["deny","tool_unknown"] ["notes","unknown"]"#, 2)]);
+}
+
+/// D1 is restored to a state without the lane's newest receipts, series and totals. Rows that it had lost are not counted
+/// again, but whatever comes later is, and the totals are complete.
+#[test]
+fn a_restored_d1_is_told_of_all_series_again() {
+    let mut gate = Gate::new();
+    gate.call(&read_call());
+    refused(&gate);
+    gate.flush_all();
+    let tables = ["receipts", "lane_flushes", "metric_counters"];
+    for table in tables {
+        let copy = format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}");
+        gate.database.execute(&copy, []).unwrap();
+    }
+    let known = gate.records.tool.take();
+    gate.call(&read_call());
+    refused(&gate);
+    gate.flush_all();
+    for table in tables {
+        let restore =
+            format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table}");
+        gate.database.execute_batch(&restore).unwrap();
+    }
+    // The first batch has one of the series, the second has the other one.
+    gate.records.tool = known;
+    gate.call(&read_call());
+    gate.flush_all();
+    gate.records.tool = None;
+    gate.call(&read_call());
+    gate.flush_all();
+    expect(
+        &gate,
+        &[
+            (ALLOWED, 2),
+            (r#"decisions ["deny","tool_unknown"] ["notes","unknown"]"#, 1),
+            (r#"failed_authentications ["unauthorized"] []"#, 2),
+        ],
+    );
+}
+
 #[test]
 fn a_lane_that_lost_its_totals_takes_nothing_back() {
     let gate = Gate::new();
@@ -164,9 +237,25 @@ fn a_lane_that_lost_its_totals_takes_nothing_back() {
     expect(&gate, &[(r#"failed_authentications ["unauthorized"] []"#, 2)]);
 }
 
+/// Adds to metrics as a flush does that tells D1 of all its series. An entry is a series and its rows.
 fn flush_metrics(database: &Connection, tenant: &str, lane: u16, entries: &Json, totals: &Json) {
-    let values = params![tenant, lane, entries.to_string(), totals.to_string(), None::<i64>];
-    database.execute(d1::FLUSH_METRICS, values).unwrap();
+    let entries = entries.as_array().unwrap();
+    let column = |at: usize| entries.iter().map(|entry| entry[at].clone()).collect::<Vec<_>>();
+    let (series, rows) = (json!(column(0)).to_string(), json!(column(1)).to_string());
+    let counts: Vec<usize> = column(1).iter().map(|rows| rows.as_array().unwrap().len()).collect();
+    let all = column(0).into_iter().map(|series| series.to_string());
+    let all = all.chain(totals.as_object().unwrap().keys().cloned());
+    let metrics = BatchMetrics {
+        named: all.filter_map(|series| named(&series)).collect(),
+        ..BatchMetrics::default()
+    };
+    let admitted = params![tenant, metrics.named_series()];
+    database.execute(d1::ADMIT_SERIES, admitted).unwrap();
+    let totals = params![tenant, lane, totals.to_string()];
+    database.execute(d1::COUNT_TOTALS, totals).unwrap();
+    let counts = json!(counts).to_string();
+    let counted = params![tenant, lane, series, counts, rows, 1, None::<i64>];
+    database.execute(d1::COUNT_ROWS, counted).unwrap();
 }
 
 fn decisions(numbers: std::ops::Range<usize>) -> Json {
@@ -289,23 +378,27 @@ fn names_that_are_known_have_a_bounded_number_of_series() {
 #[test]
 fn series_that_are_known_are_found_by_their_keys() {
     let database = support::database();
-    let plan = format!("EXPLAIN QUERY PLAN {}", d1::FLUSH_METRICS);
-    let mut plan = database.prepare(&plan).unwrap();
-    let mut rows = plan.raw_query();
-    let mut lines = Vec::<String>::new();
-    while let Some(row) = rows.next().unwrap() {
-        lines.push(row.get(3).unwrap());
+    let by_key = "(tenant=? AND metric=? AND labels=? AND names=?)";
+    for (statement, expected) in [
+        (d1::ADMIT_SERIES, vec![by_key, "(tenant=? AND metric=?)"]),
+        (d1::COUNT_ROWS, vec![by_key]),
+        (d1::COUNT_TOTALS, vec![by_key]),
+    ] {
+        let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let mut rows = plan.raw_query();
+        let mut lines = Vec::<String>::new();
+        while let Some(row) = rows.next().unwrap() {
+            lines.push(row.get(3).unwrap());
+        }
+        let reads: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("metric_counters") || line.contains(" c "))
+            .collect();
+        assert!(reads.iter().all(|line| line.starts_with("SEARCH")), "{lines:#?}");
+        for key in expected {
+            assert!(reads.iter().any(|line| line.contains(key)), "{key}\n{lines:#?}");
+        }
     }
-    let reads: Vec<_> = lines
-        .iter()
-        .filter(|line| line.contains("metric_counters") || line.contains(" c "))
-        .collect();
-    assert!(reads.iter().all(|line| line.starts_with("SEARCH")) && !reads.is_empty(), "{lines:#?}");
-    assert!(
-        reads.iter().any(|line| line.contains("(tenant=? AND metric=? AND labels=? AND names=?)")),
-        "{lines:#?}"
-    );
-    assert!(reads.iter().any(|line| line.contains("(tenant=? AND metric=?)")), "{lines:#?}");
 }
 
 #[test]
@@ -318,9 +411,11 @@ fn every_metric_with_names_has_bounds() {
 fn the_bounds_and_the_name_in_the_statement_are_the_constants() {
     for MetricBound { metric, names_max, series_max } in BOUNDS {
         let bound = format!("('{}', {names_max}, {series_max})", metric.key());
-        assert!(d1::FLUSH_METRICS.contains(&bound), "{bound}");
+        assert!(d1::ADMIT_SERIES.contains(&bound), "{bound}");
     }
-    assert!(d1::FLUSH_METRICS.contains(&format!("json_array('{OTHER}')")));
+    for statement in [d1::ADMIT_SERIES, d1::COUNT_ROWS, d1::COUNT_TOTALS] {
+        assert!(statement.contains(&format!("json_array('{OTHER}')")));
+    }
     assert!(!is_name(OTHER), "a server of this name would share the series");
 }
 

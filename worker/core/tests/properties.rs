@@ -69,7 +69,7 @@ proptest! {
         let mut gate = Gate::new();
         let agent = gate.records.agent.as_mut().unwrap();
         agent.limits = support::daily(QUOTA);
-        (agent.rate_capacity, agent.rate_refill_per_s) = (Some(CAPACITY), Some(REFILL_PER_S));
+        agent.request_rate = support::rate(CAPACITY, REFILL_PER_S);
         let mut answers: HashMap<String, Value> = HashMap::new();
         let mut acknowledged: Vec<Value> = Vec::new();
         let mut waited_ms = 0;

@@ -162,8 +162,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
 #[test]
 fn a_server_that_asks_often_is_held_to_its_agents_rate() {
     let mut gate = gate();
-    let agent = gate.records.agent.as_mut().unwrap();
-    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(4), Some(0.001));
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(4, 0.001);
     assert_eq!(answer(&gate, &asking(Purpose::Forward)).0, 200);
     let asked: Vec<u16> = (0..32).map(|_| answer(&gate, &asking(Purpose::Ask)).0).collect();
     assert_eq!(asked.iter().filter(|status| **status == 200).count(), 3);
@@ -179,14 +178,13 @@ fn a_server_that_asks_often_is_held_to_its_agents_rate() {
 #[test]
 fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
     let mut gate = gate();
-    let agent = gate.records.agent.as_mut().unwrap();
-    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(2), Some(0.001));
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.001);
     (gate.records.server, gate.records.tool) = (None, None);
     let mut read = asking(Purpose::Read);
     (read.call.server, read.call.tool) = (String::new(), String::new());
     let now_ms = gate.now_ms.get();
     let needs_tool = gate.on_lane(|lane, storage| {
-        lane.needs_tool(storage, (&gate.engine, &gate.config), &read, &gate.records, now_ms)
+        lane.needs_tool(storage, (&*gate.engine, &gate.config), &read, &gate.records, now_ms)
     });
     assert_eq!(needs_tool, Ok(false));
     assert_eq!([(); 3].map(|()| answer(&gate, &read).0), [200, 200, 429]);
@@ -389,7 +387,9 @@ fn the_schema_of_a_tool_that_cannot_be_called_is_not_compiled() {
         ("a canary", |gate| tool(gate).canary = true, false),
     ];
     for (name, change, expected) in cases {
-        let mut gate = gate();
+        // An engine of its own, because an engine keeps what it compiled.
+        let engine = Rc::new(support::engine(gateward_policies::bundle()));
+        let mut gate = Gate { engine, ..gate() };
         tool(&mut gate).input_schema = Some(Rc::clone(&schema));
         change(&mut gate);
         answer(&gate, &asking(Purpose::Forward));

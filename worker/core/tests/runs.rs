@@ -19,7 +19,7 @@ fn start(issues_credential: bool) -> Purpose {
 }
 
 fn report() -> Purpose {
-    Purpose::Report(ReportedResult { decision_id: String::new(), text: "text".to_owned() })
+    Purpose::ReportResult(ReportedResult { decision_id: String::new(), text: "text".to_owned() })
 }
 
 /// A command of a harness about the run `r`.
@@ -75,8 +75,7 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
         (
             "one over its rate",
             |gate, _| {
-                let agent = gate.records.agent.as_mut().unwrap();
-                (agent.rate_capacity, agent.rate_refill_per_s) = (Some(1), Some(0.001));
+                gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
                 gate.try_call(&asking(Purpose::Read)).unwrap();
             },
             429,

@@ -2,8 +2,11 @@
 
 mod support;
 
+use std::rc::Rc;
+
 use gateward_core::call::command::GateCommand;
 use gateward_core::lane::StorageError;
+use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::receipt;
 use gateward_core::registry::{
@@ -389,7 +392,7 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
         (
             "one over its rate",
             |g| {
-                g.records.agent.as_mut().unwrap().rate_capacity = Some(1);
+                g.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
                 g.call(&read_call());
             },
             false,
@@ -401,7 +404,7 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
         (gate.records.server, gate.records.tool) = (None, None);
         let (command, now_ms) = (command(&read_call()), gate.now_ms.get());
         let needs = gate.on_lane(|lane, storage| {
-            lane.needs_tool(storage, (&gate.engine, &gate.config), &command, &gate.records, now_ms)
+            lane.needs_tool(storage, (&*gate.engine, &gate.config), &command, &gate.records, now_ms)
         });
         assert_eq!(needs, Ok(expected), "{name}");
         // Then the call is answered without one, and not as if the tool were unknown.
@@ -465,8 +468,7 @@ fn repeated_denials_of_a_stopped_agent_are_one_receipt_and_one_audit_row_with_a_
 #[test]
 fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
     let mut gate = Gate::new();
-    let agent = gate.records.agent.as_mut().unwrap();
-    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(4), Some(0.5));
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(4, 0.5);
     let replayed = with(read_call(), json!({"request_id": "r"}));
     let dry = with(read_call(), json!({"dry_run": true}));
     let denied = with(read_call(), json!({"tool_call": {"action": "gone"}}));
@@ -821,8 +823,7 @@ fn a_policy_that_errs_denies_and_is_named() {
             .into(),
     };
     let mut gate = Gate::new();
-    gate.engine =
-        gateward_core::policy::PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak());
+    gate.engine = Rc::new(PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak()));
     let (_, body) = gate.call(&read_call());
     assert_eq!((&body["decision"], &body["reason_code"]), (&json!("deny"), &json!("policy_error")));
     assert_eq!(body["matched_policies"], json!(["base/bad#errs"]));

@@ -7,7 +7,8 @@ mod support;
 use gateward_core::bounds::{
     MAX_BANS, MAX_SERVER_TOOLS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS,
 };
-use gateward_core::limit::{Definition, Limit};
+use gateward_core::bucket::Rate;
+use gateward_core::limit::{Definition, Limit, RequestRate};
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
@@ -154,9 +155,9 @@ fn no_statement_of_the_code_is_left_out_of_these_tests() {
 
 /// A tenant with one record of each kind, and records beside it that must not be seen.
 const REGISTRY: &str = r#"
-INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, risk_denials,
+INSERT INTO tenants (tenant, epoch, risk_denials,
     risk_window_s, risk_quiet_s, taint_s, rows_per_day, bytes_per_day, created_at_ms)
-    VALUES ('demo', 7, 1, 2.5, 4, 5, 6, 70, 7, 8, 0);
+    VALUES ('demo', 7, 4, 5, 6, 70, 7, 8, 0);
 INSERT INTO tenants (tenant, created_at_ms) VALUES ('other', 0);
 INSERT INTO agents (tenant, agent, lane, environment, allowed_tools, created_at_ms)
     VALUES ('demo', 'coder', 2, 'production', '["github/*"]', 0), ('demo', 'free', 0, 'production', NULL, 0),
@@ -224,9 +225,14 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
           '{"kind":"concurrency","max":"1"}', 'a', 1, 0, 0
         FROM json_each('[["a","agent","coder"],["b","agent","*"],["c","agent","other"],
           ["d","credential","k1"],["e","credential","coder"],["f","user","*"],["g","tenant","*"]]');
+        INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, revision,
+          created_at_ms, updated_at_ms, covers) SELECT 'demo', value->>0, 'agent', value->>1,
+          '{"kind":"rate","capacity":3,"refill_per_s":0.5}', 'a', 1, 0, 0, 'requests'
+        FROM json_each('[["h","*"],["i","coder"],["j","other"]]');
         UPDATE tools SET cost = '2.5' WHERE server = 'github'"#;
     database.execute_batch(limits).unwrap();
     let limit = |id: &str| json!({"limit_id": id, "created_at_ms": 0, "rule": {"kind": "concurrency", "max": "1"}});
+    let request_rate = |id: &str| json!({"limit_id": id, "rule": {"kind": "rate", "capacity": 3, "refill_per_s": 0.5}});
     let shared = |id: &str, kind: &str| {
         let rule = json!({"kind": "concurrency", "max": "1"});
         let limit = json!({"limit_id": id, "created_at_ms": 0, "revision": 1, "rule": rule});
@@ -253,7 +259,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     database.execute_batch(&warrants).unwrap();
     let expected = json!({
         "tenant": {
-            "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
+            "status": "active", "epoch": 7,
             "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
             "taint_s": 70,
             "grace_read_s": 9,
@@ -268,9 +274,9 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
         },
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
-            "groups": ["a", "b"], "allowed_tools": ["github/*"], "rate_capacity": null,
-            "rate_refill_per_s": null,
+            "groups": ["a", "b"], "allowed_tools": ["github/*"],
             "public_key": key, "warrant_required": 1, "limits": [limit("b"), limit("a")],
+            "request_rate": request_rate("i"),
         },
         "credential": {
             "agent": "coder", "secret_sha256": format!("{:064}", 1),
@@ -328,10 +334,12 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!([mode(Category::SqlInjection), mode(Category::Secret)], [Mode::Off, Mode::Redact]);
     let agent = read.agent.unwrap();
     assert_eq!((agent.limits.len(), agent.warrant_required), (2, true));
+    assert_eq!(agent.request_rate.as_ref().map(|it| it.rate), Some(Rate::new(3, 0.5)));
     assert_eq!(agent.public_key, key.parse().ok());
     let other = load(&database, "free", "k2", "old", false);
     assert_eq!((&other["bans"], &other["server"]), (&Value::Null, &Value::Null));
     assert_eq!(other["warrants"], Value::Null);
+    assert_eq!(other["agent"]["request_rate"], request_rate("h"), "that of each agent");
     assert_eq!(
         (&other["agent"]["groups"], &other["agent"]["allowed_tools"]),
         (&json!([]), &Value::Null)
@@ -568,6 +576,53 @@ fn a_daily_quota_of_a_tenant_or_an_agent_becomes_a_limit() {
     }
     let left =
         "SELECT count(quota_per_day) + (SELECT count(quota_per_day) FROM tenants) FROM agents";
+    let left: i64 = database.query_row(left, [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_request_rate_of_a_tenant_or_an_agent_becomes_a_limit() {
+    let (database, rates) = before("0028_request_rates.sql");
+    database
+        .execute_batch(
+            "INSERT INTO tenants (tenant, rate_capacity, rate_refill_per_s, created_at_ms)
+               VALUES ('both', 5, 0.5, 1), ('half', 7, NULL, 1), ('none', NULL, NULL, 1);
+             INSERT INTO agents (tenant, agent, lane, environment, rate_capacity, rate_refill_per_s, created_at_ms)
+               VALUES ('both', 'a', 0, 'e', 9, 2.5, 2), ('both', 'b', 0, 'e', NULL, NULL, 3),
+                 ('both', 'gone', 0, 'e', 1, 1, 4), ('half', 'a', 0, 'e', NULL, 4, 2), ('half', 'b', 0, 'e', 3, NULL, 2),
+                 ('none', 'a', 0, 'e', 3, NULL, 2), ('none', 'b', 0, 'e', 2000000, 0.0000001, 2),
+                 ('none', 'c', 0, 'e', NULL, NULL, 2);
+             UPDATE agents SET deleted_at_ms = 5 WHERE agent = 'gone'",
+        )
+        .unwrap();
+    database.execute_batch(&rates).unwrap();
+    let limits = "SELECT tenant || ' ' || subject_kind || ' ' || subject, json_object('limit_id', limit_id, 'rule', json(rule)) FROM limits \
+        WHERE limit_id LIKE 'request-rate-%' AND covers = 'requests' ORDER BY tenant, subject";
+    let mut limits = database.prepare(limits).unwrap();
+    let limits: Vec<(String, String)> = limits
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let rates: Vec<_> = limits
+        .iter()
+        .map(|(name, limit)| {
+            let limit: RequestRate = serde_json::from_str(limit).unwrap();
+            (name.as_str(), limit.rate)
+        })
+        .collect();
+    let expected = [
+        ("both agent *", Rate::new(5, 0.5)),
+        ("both agent a", Rate::new(9, 2.5)),
+        ("half agent *", Rate::new(7, 100.0)),
+        ("half agent a", Rate::new(7, 4.0)),
+        ("half agent b", Rate::new(3, 100.0)),
+        ("none agent a", Rate::new(3, 100.0)),
+        ("none agent b", Rate::new(1_000_000, 0.001)),
+    ];
+    assert_eq!(rates, expected);
+    let left = "SELECT count(coalesce(rate_capacity, rate_refill_per_s)) + (SELECT \
+        count(coalesce(rate_capacity, rate_refill_per_s)) FROM tenants) FROM agents";
     let left: i64 = database.query_row(left, [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
 }

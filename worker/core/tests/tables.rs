@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use gateward_core::approval::ApprovalStatus;
 use gateward_core::decision::{Decision, ReasonCode};
+use gateward_core::limit::Covers;
 use gateward_core::log::{Event, MAX_DETAIL_BYTES};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::policy::risk::RiskTier;
@@ -173,7 +174,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
     let credential =
         CredentialStatus::ALL.into_iter().filter(|status| *status != CredentialStatus::Expired);
     // `expires_at_ms` says that a credential has expired.
-    let lists: [(&str, &str, Vec<&str>); 18] = [
+    let lists: [(&str, &str, Vec<&str>); 19] = [
         ("agents", "risk_tier", RiskTier::ALL.map(RiskTier::as_str).to_vec()),
         ("approvals", "status", ApprovalStatus::ALL.map(ApprovalStatus::as_str).to_vec()),
         ("bans", "kind", BanKind::ALL.map(BanKind::as_str).to_vec()),
@@ -182,6 +183,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
         ("credentials", "status", credential.map(CredentialStatus::as_str).collect()),
         ("decisions", "decision", Decision::ALL.map(Decision::as_str).to_vec()),
         ("group_members", "kind", MemberKind::ALL.map(MemberKind::as_str).to_vec()),
+        ("limits", "covers", Covers::ALL.map(Covers::as_str).to_vec()),
         ("limits", "subject_kind", SubjectKind::ALL.map(SubjectKind::as_str).to_vec()),
         ("receipts", "kind", COLUMN_KINDS.to_vec()),
         ("servers", "kind", ServerKind::ALL.map(ServerKind::as_str).to_vec()),

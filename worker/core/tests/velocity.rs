@@ -9,10 +9,10 @@ use std::rc::Rc;
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::clock::CLOCK_TOLERANCE_MS;
-use gateward_core::gate::windows::Looked;
+use gateward_core::gate::windows::WindowAnswers;
 use gateward_core::lane::{Answers, Called, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
-use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::shared::CountRequest;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
 use support::{Fault, Gate, START_MS, Storage, TENANT, read_call, records, with};
@@ -56,7 +56,7 @@ fn engine() -> PolicyEngine {
 }
 
 fn gate() -> Gate {
-    Gate { engine: engine(), ..Gate::new() }
+    Gate { engine: Rc::new(engine()), ..Gate::new() }
 }
 
 fn call(parameters: Value) -> Value {
@@ -245,18 +245,18 @@ fn a_call_that_is_denied_leaves_no_row() {
 #[test]
 fn a_withdrawal_says_whether_it_found_the_call() {
     let gate = gate();
-    let Called::NotCounted(looks) = step(&gate, &command(&arguments(json!({}))), None) else {
+    let Called::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None) else {
         panic!("the window is asked")
     };
-    let look = &looks[0];
-    let withdraw = |entry: &str| Lane::withdraw(&*gate.windows.borrow(), entry, look).unwrap();
-    assert!(!withdraw("0"), "it never looked");
+    let request = &requests[0];
+    let withdraw = |entry: &str| Lane::withdraw(&*gate.windows.borrow(), entry, request).unwrap();
+    assert!(!withdraw("0"), "it was never counted");
     for call in 0..33 {
-        gate.look(Some(&call.to_string()), look).unwrap();
+        gate.count_call(Some(&call.to_string()), request).unwrap();
     }
     assert!(!withdraw("0"), "32 calls came after it");
     assert!(withdraw("32") && !withdraw("32"));
-    assert_eq!(gate.look(None, look).unwrap().count, 32);
+    assert_eq!(gate.count_call(None, request).unwrap().count, 32);
 }
 
 #[test]
@@ -418,23 +418,22 @@ fn a_call_that_waits_for_approval_is_not_counted() {
 }
 
 #[test]
-fn a_flood_of_calls_is_charged_before_it_looks() {
+fn a_flood_of_calls_is_charged_before_it_asks_windows() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().rate_capacity = Some(1);
-    gate.records.agent.as_mut().unwrap().rate_refill_per_s = Some(0.001);
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
     let command = command(&arguments(json!({})));
     // Two calls at once: neither has an answer of the window yet.
     assert!(matches!(step(&gate, &command, None), Called::NotCounted(_)));
     let Called::Decided(reply) = step(&gate, &command, None) else {
-        panic!("the second call looks")
+        panic!("the second call asks")
     };
     assert_eq!(reply.status, 429);
 }
 
 /// One step of a call, with what windows answered so far.
-fn step(gate: &Gate, command: &GateCommand, looked: Option<&Looked>) -> Called {
-    let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
-    let answers = Answers { looked, ..Answers::default() };
+fn step(gate: &Gate, command: &GateCommand, windows: Option<&WindowAnswers>) -> Called {
+    let (parts, now_ms) = ((&*gate.engine, &gate.config), gate.now_ms.get());
+    let answers = Answers { windows, ..Answers::default() };
     let called = gate.on_lane(|lane, storage| {
         lane.call(storage, parts, command, &gate.records, answers, now_ms)
     });
@@ -447,19 +446,22 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
     let users = with(call(arguments(json!({}))), json!({"tool_call": {"tool": "users"}}));
     let mut command = support::command(&users);
     command.call.user_id = "ann".to_owned();
-    let answer = |gate: &Gate, looks: &[Look]| -> Vec<_> {
-        looks.iter().map(|look| (look.row(), gate.look(Some("0.1"), look))).collect()
+    let answer = |gate: &Gate, requests: &[CountRequest]| -> Vec<_> {
+        requests
+            .iter()
+            .map(|request| (request.row(), gate.count_call(Some("0.1"), request)))
+            .collect()
     };
-    let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it looks") };
-    let mut looked = answer(&gate, &before);
+    let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it asks") };
+    let mut answers = answer(&gate, &before);
     // From now on, the credential is a harness's, so its claim about the user counts.
     gate.records.credential.as_mut().unwrap().assigns_runs = true;
-    let Called::NotCounted(after) = step(&gate, &command, Some(&looked)) else {
-        panic!("it looks at the user's window")
+    let Called::NotCounted(after) = step(&gate, &command, Some(&answers)) else {
+        panic!("it asks the user's window")
     };
     assert_ne!(before, after);
-    looked.extend(answer(&gate, &after));
-    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+    answers.extend(answer(&gate, &after));
+    let Called::Decided(reply) = step(&gate, &command, Some(&answers)) else {
         panic!("everything is known")
     };
     assert!(reply.body.contains("policy_allow"), "{}", reply.body);
@@ -468,10 +470,10 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
 
 /// The count of other calls in the tenant's window of a customer.
 fn in_window(gate: &Gate, change: Value) -> u64 {
-    let Called::NotCounted(looks) = step(gate, &command(&arguments(change)), None) else {
+    let Called::NotCounted(requests) = step(gate, &command(&arguments(change)), None) else {
         panic!("the window is asked")
     };
-    gate.look(None, &looks[0]).unwrap().count
+    gate.count_call(None, &requests[0]).unwrap().count
 }
 
 #[test]
@@ -517,10 +519,10 @@ fn what_a_server_asks_reads_windows_and_counts_in_none() {
         passes(&gate, json!({}));
     }
     assert_eq!(answer(&gate), "policy_allow", "it is no third call");
-    let Called::NotCounted(looks) = step(&gate, &command(&arguments(json!({}))), None) else {
+    let Called::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None) else {
         panic!("the window is asked")
     };
-    gate.look(Some("another"), &looks[0]).unwrap();
+    gate.count_call(Some("another"), &requests[0]).unwrap();
     assert_eq!(answer(&gate), "policy_require_approval");
 }
 
@@ -528,14 +530,14 @@ fn what_a_server_asks_reads_windows_and_counts_in_none() {
 fn what_a_window_answered_is_good_if_d1_is_away_since() {
     let mut gate = gate();
     let command = command(&arguments(json!({})));
-    let Called::NotCounted(looks) = step(&gate, &command, None) else { panic!("it looks") };
-    let looked = [(looks[0].row(), gate.look(Some("0.1"), &looks[0]))];
+    let Called::NotCounted(requests) = step(&gate, &command, None) else { panic!("it asks") };
+    let answers = [(requests[0].row(), gate.count_call(Some("0.1"), &requests[0]))];
     gate.records.confirmed = false;
-    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+    let Called::Decided(reply) = step(&gate, &command, Some(&answers)) else {
         panic!("everything is known")
     };
     assert!(reply.body.contains("degraded"), "{}", reply.body);
-    assert_eq!(reply.counted_in, [looks[0].row()]);
+    assert_eq!(reply.counted_in, [requests[0].row()]);
 }
 
 #[test]
@@ -590,7 +592,7 @@ fn a_withdrawal_that_fails_leaves_the_count_too_high() {
     for (fault, counted) in [(Fault::Failed, 2), (Fault::Lost, 1)] {
         let gate = gate();
         passes(&gate, json!({}));
-        // The look is the first write.
+        // The count is the first write.
         gate.windows.borrow().fault.set(Some((1, fault)));
         let denied =
             with(call(arguments(json!({}))), json!({"context": {"source_trust": "unknown"}}));

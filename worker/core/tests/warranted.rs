@@ -23,7 +23,9 @@ use gateward_core::warrant::chain::sha256;
 use gateward_core::warrant::constraint::Arguments;
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
-use gateward_core::warrant::{Cache, Call, Carried, Judged, Presented, Refusal, text};
+use gateward_core::warrant::{
+    Cache, Call, Carried, Judged, NeededApprovals, Presented, Refusal, text,
+};
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
 use support::{Fault, Gate, START_MS, command, read_call, tool, with};
@@ -391,7 +393,7 @@ fn policies_see_each_field_of_the_warrant() {
         policies: vec![policies],
     };
     let compiled = compile(&sources).unwrap_or_else(|mistakes| panic!("{mistakes:?}")).leak();
-    let gate = Gate { engine: PolicyEngine::new(compiled), ..gate(false) };
+    let gate = Gate { engine: Rc::new(PolicyEngine::new(compiled)), ..gate(false) };
     for (command, prefix) in
         [(warranted(&read_call(), 2, now_s()), "with"), (command(&read_call()), "without")]
     {
@@ -566,6 +568,44 @@ fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
             gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
         assert!(receipt.contains(&hex::encode([3; 16])), "{receipt}");
         assert_eq!(outcome(&gate, &call).0, 401, "its proof is used up");
+    }
+}
+
+/// Policies see `resource` too, and neither the links nor the proof cover it.
+#[test]
+fn the_resource_of_a_call_with_a_warrant_is_one_of_its_arguments() {
+    let parameters = json!({"n": 1, "repo": "acme/shop", "more": {"repo": "acme/site"}});
+    for (resource, expected) in [
+        ("", "policy_allow"),
+        ("acme/shop", "policy_allow"),
+        ("acme", "warrant_argument_refused"),
+        ("acme/site", "warrant_argument_refused"),
+        ("1", "warrant_argument_refused"),
+    ] {
+        let members = json!({"resource": resource, "parameters": parameters});
+        let call = with(read_call(), json!({"tool_call": members}));
+        assert_eq!(code(&gate(false), &warranted(&call, 3, now_s())), expected, "{resource}");
+        let open = open(false, Some(SourceTrust::TrustedInternalUnsigned));
+        assert_eq!(code(&open, &located(&call, 3, now_s())), expected, "located: {resource}");
+        assert_eq!(code(&gate(false), &command(&call)), "policy_allow", "{resource}");
+    }
+}
+
+#[test]
+fn an_answer_names_the_approvals_that_the_warrant_asks_for() {
+    let needed = NeededApprovals { request_hash: "ab".to_owned(), got: 1, need: 2 };
+    let refusal = || Refusal::without_approvals(needed.clone(), 3);
+    let mut with_credential = warranted(&read_call(), 3, now_s());
+    with_credential.warrant.as_mut().unwrap().judged = Judged::Refused(refusal());
+    let mut without = located(&read_call(), 3, now_s());
+    if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut without.warrant {
+        claim.refusal = Some(refusal());
+    }
+    let open = open(true, Some(SourceTrust::TrustedInternalUnsigned));
+    for (lane, call) in [(gate(true), with_credential), (open, without)] {
+        let body: Value = serde_json::from_str(&lane.try_call(&call).unwrap().body).unwrap();
+        assert_eq!(body["reason_code"], "warrant_approval_missing");
+        assert_eq!(body["warrant_approvals"], json!({"request_hash": "ab", "got": 1, "need": 2}));
     }
 }
 

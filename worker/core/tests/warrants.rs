@@ -21,7 +21,9 @@ use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Issuing, Payload, Powers, WarrantId};
 use gateward_core::warrant::proof::Statement;
-use gateward_core::warrant::{self, Cache, Call, Claim, Presented, Refusal, Tolerance, text};
+use gateward_core::warrant::{
+    self, Cache, Call, Claim, NeededApprovals, Presented, Refusal, Tolerance, text,
+};
 use serde::Deserialize;
 
 const TOLERANCE: Tolerance = Tolerance { max_links: 64, proof_windows: 5 };
@@ -608,6 +610,9 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
             &mut Cache::default(),
         )
     };
+    let needed = |got: usize, need: usize| {
+        Some(Box::new(NeededApprovals { request_hash: hex::encode(hash), got, need }))
+    };
     assert!(judged(vec![good.clone()]).is_ok());
     assert!(judged(vec![approver.approve(hash, NOW_S - 5, NOW_S + 60)]).is_ok(), "made here");
     assert!(judged(vec![vec![0], good.clone()]).is_ok(), "what does not count is ignored");
@@ -621,6 +626,7 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
         let refusal = judged(approvals).unwrap_err();
         assert_eq!(refusal.code, ReasonCode::WarrantApprovalMissing, "{name}");
         assert!(refusal.reason.contains(&hex::encode(hash)), "{name}");
+        assert_eq!(refusal.approvals, needed(0, 1), "{name}");
     }
     let both = Payload { min_approvals: Some(2), ..gated.clone() };
     let twice = judge_with(
@@ -630,11 +636,9 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
         |it| it.approvals = vec![good.clone(), good],
         &mut Cache::default(),
     );
-    assert_eq!(
-        twice.unwrap_err().code,
-        ReasonCode::WarrantApprovalMissing,
-        "one approver counts once"
-    );
+    let twice = twice.unwrap_err();
+    assert_eq!(twice.code, ReasonCode::WarrantApprovalMissing, "one approver counts once");
+    assert_eq!(twice.approvals, needed(1, 2));
 }
 
 #[test]

@@ -319,11 +319,18 @@ impl Head {
         }
     }
 
-    /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10.
-    pub fn rate_limit(self, rate: Option<RateStatus>, limits: &[Status]) -> Self {
+    /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10. `rate_limit`: the id of the limit
+    /// that sets `rate`; `None`: the default holds.
+    pub fn rate_limit(
+        self,
+        rate: Option<RateStatus>,
+        rate_limit: Option<&str>,
+        limits: &[Status],
+    ) -> Self {
         let Some(rate) = rate else { return self };
-        let mut policies = format!("\"agent\";q={};w={}", rate.limit, rate.window_s);
-        let mut states = format!("\"agent\";r={};t={}", rate.remaining, rate.reset_s);
+        let name = rate_limit.unwrap_or("agent");
+        let mut policies = format!("\"{name}\";q={};w={}", rate.limit, rate.window_s);
+        let mut states = format!("\"{name}\";r={};t={}", rate.remaining, rate.reset_s);
         for Status { limit_id, max, remaining, window_s, reset_s, .. } in limits {
             // Structured fields have integers of up to 15 digits (RFC 9651).
             let most = 999_999_999_999_999;

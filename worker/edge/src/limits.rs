@@ -21,8 +21,8 @@ pub const LANE_MS: u32 = 4_500;
 /// A lane's request to a limit's counter object. A caller waits for it, and for what the counter asks of other lanes.
 pub const LEASE_MS: u32 = 1_500;
 
-/// A lane's look at a window of its tenant, in an object of its own. A caller waits for it.
-pub const LOOK_MS: u32 = 1_500;
+/// A lane's request to the object of a tenant's window. A caller waits for it.
+pub const COUNT_CALL_MS: u32 = 1_500;
 
 /// A counter's requests to lanes to give back what they do not use. The limit applies to each request and to all
 /// together. A lane that takes longer gives nothing back.

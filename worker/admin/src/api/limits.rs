@@ -11,7 +11,7 @@ pub struct LimitStates {
     /// Null if one limit was asked for.
     #[schema(required)]
     pub agent: Option<String>,
-    /// Limits of the agent, and of each agent.
+    /// Limits of the agent, and of each agent. If a limit covers its requests, it comes first.
     pub of_agent: Vec<Status>,
     /// Limits of the credential, and of each credential; empty if no credential was named.
     pub of_credential: Vec<Status>,

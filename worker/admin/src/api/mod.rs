@@ -9,6 +9,7 @@ pub mod limits;
 #[cfg(not(target_family = "wasm"))]
 pub mod openapi;
 pub mod page;
+pub mod query;
 pub mod receipts;
 pub mod request;
 pub mod runs;

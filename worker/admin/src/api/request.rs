@@ -1,10 +1,9 @@
 //! Turns a route, its parameters and its body into a read or a change.
 
-use gateward_core::bounds::MAX_LABEL_BYTES;
 use gateward_core::credential::token::MacKeys;
-use gateward_core::field::{Name, ToolName, parse, parse_time};
+use gateward_core::field::{Name, ToolName, parse};
 use gateward_core::limit::OffsetS;
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use gateward_core::registry::MemberKind;
 use gateward_core::route::{Operation, StateAction};
 use gateward_core::sql::administration::{self as sql, Statement, Value};
@@ -13,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::administrator::{AdministratorRow, CreateAdministrator, DeleteAdministrator};
 use crate::agent::{ActOnAgent, AgentRow, CreateAgent, DeleteAgent, PatchAgent};
-use crate::api::page::{DEFAULT_PAGE, MAX_PAGE};
+use crate::api::query::{Query, malformed};
 use crate::audit::EventRow;
 use crate::ban::{self, BanRow, CreateBan, DeleteBan};
 use crate::credential::end::{RevokeCredential, RotateCredential};
@@ -197,7 +196,7 @@ impl<'a> Request<'a> {
             }
             Op::ListMembers => {
                 let group = self.name(0, "group")?.to_string();
-                let (limit, cursor) = self.page_query(&[])?;
+                let (limit, cursor) = self.query().page(&[])?;
                 let (kind, member) = cursor.split_once('.').unwrap_or(("", ""));
                 let key: Vec<Value> = vec![self.tenant.into(), group.into()];
                 let mut values = key.clone();
@@ -221,13 +220,13 @@ impl<'a> Request<'a> {
             }
             Op::DeleteAdministrator => {
                 let administrator = self.name(0, "administrator")?;
-                self.write(DeleteAdministrator { administrator, last: self.last()? })
+                self.write(DeleteAdministrator { administrator, last: self.query().flag("last")? })
             }
 
-            Op::ListCredentials => match self.filter("agent") {
+            Op::ListCredentials => match self.query().get("agent") {
                 None => self.page_of::<CredentialRow>(sql::LIST_CREDENTIALS)?,
                 Some(agent) => {
-                    let (limit, cursor) = self.page_query(&["agent"])?;
+                    let (limit, cursor) = self.query().page(&["agent"])?;
                     let values = vec![
                         self.tenant.into(),
                         cursor.into(),
@@ -250,9 +249,10 @@ impl<'a> Request<'a> {
                     if self.body.is_empty() { Default::default() } else { parse(self.body)? };
                 self.write(RotateCredential { key_id, request, mint: self.mint() })
             }
-            Op::RevokeCredential => {
-                self.write(RevokeCredential { key_id: self.name(0, "key_id")?, last: self.last()? })
-            }
+            Op::RevokeCredential => self.write(RevokeCredential {
+                key_id: self.name(0, "key_id")?,
+                last: self.query().flag("last")?,
+            }),
 
             Op::ListServers => self.page_of::<ServerRow>(sql::LIST_SERVERS)?,
             Op::CreateServer => {
@@ -271,7 +271,7 @@ impl<'a> Request<'a> {
 
             Op::ListTools => {
                 let server = self.name(0, "server")?.to_string();
-                let (limit, cursor) = self.page_query(&[])?;
+                let (limit, cursor) = self.query().page(&[])?;
                 let key: Vec<Value> = vec![self.tenant.into(), server.into()];
                 let mut values = key.clone();
                 values.extend([cursor.into(), u64::from(limit).into()]);
@@ -381,6 +381,10 @@ impl<'a> Request<'a> {
             && !self.body.is_empty())
     }
 
+    fn query(&self) -> Query<'a> {
+        Query(self.query)
+    }
+
     fn mint(&self) -> Mint<'a> {
         Mint { keys: self.keys, random: self.random }
     }
@@ -426,26 +430,22 @@ impl<'a> Request<'a> {
 
     /// A page of the tenant's records: tenant, after, limit.
     fn page_of<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
-        let (limit, cursor) = self.page_query(&[])?;
+        let (limit, cursor) = self.query().page(&[])?;
         let values = vec![self.tenant.into(), cursor.into(), u64::from(limit).into()];
         Ok(page_of::<R>(Statement::new(sql, values), limit))
     }
 
     /// A page of records of no tenant: after, limit.
     fn page_of_all<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
-        let (limit, cursor) = self.page_query(&[])?;
+        let (limit, cursor) = self.query().page(&[])?;
         let values = vec![cursor.into(), u64::from(limit).into()];
         Ok(page_of::<R>(Statement::new(sql, values), limit))
     }
 
     fn events(&self) -> Result<Asked<'a>, Problem> {
-        let (limit, cursor) = self.page_query(&["kind", "from", "to"])?;
-        let time = |name: &'static str| -> Result<Option<u64>, Problem> {
-            let time = |text| parse_time(text).ok_or_else(|| malformed(name, "an RFC 3339 time"));
-            self.filter(name).map(time).transpose()
-        };
-        let from = time("from")?.unwrap_or(0);
-        let to = time("to")?.unwrap_or(MAX_TIME_MS);
+        let (limit, cursor) = self.query().page(&["kind", "from", "to"])?;
+        let from = self.query().time("from")?.unwrap_or(0);
+        let to = self.query().time("to")?.unwrap_or(MAX_TIME_MS);
         let (mut before, mut before_id) = (to, "");
         if !cursor.is_empty() {
             let place = cursor.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id)));
@@ -462,7 +462,7 @@ impl<'a> Request<'a> {
             from.into(),
             u64::from(limit).into(),
         ];
-        let sql = match self.filter("kind") {
+        let sql = match self.query().get("kind") {
             None => sql::LIST_EVENTS,
             Some("decision") => sql::LIST_EVENTS_OF_DECISIONS,
             Some(kind) => {
@@ -471,38 +471,6 @@ impl<'a> Request<'a> {
             }
         };
         Ok(page_of::<EventRow>(Statement::new(sql, values), limit))
-    }
-
-    fn filter(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether the request confirms the loss of the last administrator.
-    fn last(&self) -> Result<bool, Problem> {
-        match self.filter("last") {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(_) => Err(malformed("last", "`true` or `false`")),
-        }
-    }
-
-    /// `limit` and `cursor`. Other parameters than these and the filters are refused.
-    fn page_query(&self, filters: &[&str]) -> Result<(u32, &str), Problem> {
-        let (mut limit, mut cursor) = (DEFAULT_PAGE, "");
-        for (name, value) in self.query {
-            match name.as_str() {
-                "limit" => {
-                    let parsed = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
-                    let expected = format!("a number from 1 to {MAX_PAGE}");
-                    limit = parsed.ok_or_else(|| malformed("limit", &expected))?;
-                }
-                "cursor" if is_cursor(value) => cursor = value,
-                "cursor" => return Err(malformed("cursor", "the `next_cursor` of a page")),
-                other if filters.contains(&other) => {}
-                other => return Err(malformed(other, "left out: this parameter does not exist")),
-            }
-        }
-        Ok((limit, cursor))
     }
 }
 
@@ -517,16 +485,6 @@ fn page_of<'a, R: Resource>(statement: Statement, limit: u32) -> Asked<'a> {
     Asked::Page { within: None, statement, limit, view: page::<R> }
 }
 
-/// Cursors consist of names, ids, times and addresses.
-fn is_cursor(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:*".contains(&byte);
-    text.len() <= MAX_LABEL_BYTES && text.bytes().all(plain)
-}
-
 fn refused(field: &str, must: &str) -> Problem {
     Problem::field(field, format!("`{field}`: {must}"))
-}
-
-fn malformed(name: &str, expected: &str) -> Problem {
-    Problem::new(ProblemCode::MalformedRequest, format!("`{name}` must be {expected}"))
 }

@@ -56,7 +56,7 @@ pub struct Model {
     warrant_roots: Records,
     /// By the warrant's id and the root's key.
     warrant_revocations: Records,
-    /// Version and hash of the last list of each root.
+    /// Version and hash of the last list of each root, by the root's key.
     lists: BTreeMap<String, (u64, String)>,
     /// What deleting answered, by path, such as `agents/a`.
     deleted: Records,
@@ -130,7 +130,6 @@ impl Model {
                 let mut agent = json!({
                     "agent": name, "lane": 0, "frozen": false, "quarantined": false,
                     "revoked": false, "risk_tier": "low", "allowed_tools": null,
-                    "rate_capacity": null, "rate_refill_per_s": null,
                     "public_key": null, "warrant_required": false, "taint": null,
                     "warrant_locator": null,
                 });
@@ -367,9 +366,11 @@ impl Model {
                 {
                     return Err(StateConflict);
                 }
+                // It continues with the list of a deleted root that had the same key.
+                let list = self.lists.get(&text(&body["public_key"])).map(|(version, _)| version);
                 let mut root = json!({
                     "root_id": name, "description": null, "allowed_servers": null,
-                    "status": "active", "created_by": "ada", "revocation_list_version": null,
+                    "status": "active", "created_by": "ada", "revocation_list_version": list,
                 });
                 merge(&mut root, body);
                 self.settle("warrant-roots", &name, root)
@@ -387,8 +388,8 @@ impl Model {
                     return Err(InvalidField);
                 }
                 let hash = hex::encode(list.ids_sha256);
-                let before =
-                    self.lists.get(*name).filter(|_| !root["revocation_list_version"].is_null());
+                let key = text(&root["public_key"]);
+                let before = self.lists.get(&key);
                 match before.map(|(version, before)| (version.cmp(&list.version), *before == hash))
                 {
                     Some((Ordering::Greater, _) | (Ordering::Equal, false)) => {
@@ -397,7 +398,7 @@ impl Model {
                     Some((Ordering::Equal, true)) => return Ok((Effect::Unchanged, root)),
                     _ => {}
                 }
-                self.lists.insert((*name).to_owned(), (list.version, hash));
+                self.lists.insert(key, (list.version, hash));
                 self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
                 for id in list.revoked {
                     let reason = format!("on list {} of the root {name}", list.version);

@@ -2,9 +2,7 @@ use clap::{Args, Subcommand};
 use gateward_core::policy::risk::RiskTier;
 use serde_json::Value;
 
-use crate::arguments::{
-    AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, WarrantRequired, segment,
-};
+use crate::arguments::{AllowedTools, PageArguments, Revision, WarrantRequired, segment};
 use crate::failure::Failure;
 use crate::grant::{Change, Grant};
 use crate::plan::{Plan, patch};
@@ -24,8 +22,6 @@ pub const FIELDS: &[Field] = &[
     Field::detail("revoked"),
     Field::detail("taint").null("none").nested(),
     Field::detail("registered_risk_tier"),
-    Field::detail("rate_capacity").null(DEFAULT),
-    Field::detail("rate_refill_per_s").null(DEFAULT),
     Field::detail("public_key").null("none"),
     Field::detail("warrant_required"),
     Field::detail("warrant_locator").null("none"),
@@ -61,7 +57,7 @@ Examples:
     /// Change an agent; options that are not given stay as they are
     #[command(after_long_help = "\
 Examples:
-  gateward agent update coder --risk-tier high --rate-capacity default
+  gateward agent update coder --risk-tier high
   gateward agent update coder --no-tools      # may call nothing
   gateward agent update coder --any-tool      # no restriction by tool")]
     Update {
@@ -135,8 +131,6 @@ pub struct Settings {
     #[arg(long, value_parser = RiskTier::ALL.map(RiskTier::as_str))]
     risk_tier: Option<String>,
     #[command(flatten)]
-    rate: RateArguments,
-    #[command(flatten)]
     key: Key,
     #[command(flatten)]
     warrant: WarrantRequired,
@@ -162,13 +156,12 @@ impl Key {
 
 impl Settings {
     fn fields(self, environment: Option<String>) -> Fields {
-        let fields = Fields::new()
+        Fields::new()
             .with("environment", environment)
             .with("risk_tier", self.risk_tier)
             .with("public_key", self.key.value())
             .with("warrant_required", self.warrant.warrant_required)
-            .with("allowed_tools", self.tools.value());
-        self.rate.fields(fields)
+            .with("allowed_tools", self.tools.value())
     }
 }
 

@@ -1,5 +1,5 @@
 use clap::{Args, Subcommand};
-use gateward_core::limit::{Access, Day, Kind, Unclear, Window};
+use gateward_core::limit::{Access, Covers, Day, Kind, Unclear, Window};
 use gateward_core::registry::{EACH, SubjectKind};
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ const FIELDS: &[Field] = &[
     Field::column("max").part(&["/rule/max", "/rule/capacity"]),
     Field::column("window").part(&["/rule/window"]),
     Field::column("tools").part(&["/rule/tools"]).null(ANY),
+    Field::detail("covers"),
     Field::detail("access").part(&["/rule/access"]).null(ANY),
     Field::detail("refill_per_s").part(&["/rule/refill_per_s"]),
     Field::detail("pointer").part(&["/rule/pointer"]),
@@ -42,7 +43,8 @@ Examples:
   gateward limit create office-hours --agent '*' --kind hours --day mon --day fri --hours 09:00-17:30
   gateward limit create three-at-once --credential k1 --kind concurrency --max 3
   gateward limit create all-mails --tenant-wide --kind quota --max 5000 --window hour --tool 'mail/*'
-  gateward limit create each-user --user '*' --kind rate --capacity 20 --refill-per-s 2")]
+  gateward limit create each-user --user '*' --kind rate --capacity 20 --refill-per-s 2
+  gateward limit create all-requests --agent coder --covers requests --kind rate --capacity 100 --refill-per-s 10")]
     Create {
         #[arg(value_parser = segment)]
         limit_id: String,
@@ -50,6 +52,9 @@ Examples:
         subject: Subject,
         #[arg(long, value_parser = Kind::ALL.map(Kind::as_str))]
         kind: String,
+        /// Calls of tools, or all requests of the agent; `requests` is only for --kind rate (default: calls)
+        #[arg(long, value_parser = Covers::ALL.map(Covers::as_str))]
+        covers: Option<String>,
         #[command(flatten)]
         rule: RuleArguments,
     },
@@ -145,10 +150,10 @@ pub struct RuleArguments {
     /// A glob of `server/tool`; can be repeated (default: all tools)
     #[arg(long, value_name = "GLOB")]
     tool: Vec<String>,
-    /// rate: calls at once
+    /// rate: calls (or requests) at once
     #[arg(long, value_name = "CALLS")]
     capacity: Option<u32>,
-    /// rate: calls per second after that
+    /// rate: calls (or requests) per second after that
     #[arg(long, value_name = "CALLS")]
     refill_per_s: Option<f64>,
     /// The bound of every kind but hours and rate
@@ -204,13 +209,14 @@ impl RuleArguments {
 impl Limit {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create { limit_id, subject, kind, rule } => {
+            Self::Create { limit_id, subject, kind, covers, rule } => {
                 let (subject_kind, subject) = subject.named();
                 let rule = rule.fields(Fields::new().with("kind", Some(kind)));
                 let fields = Fields::new()
                     .with("limit_id", Some(limit_id))
                     .with("subject_kind", Some(subject_kind.as_str()))
                     .with("subject", subject)
+                    .with("covers", covers)
                     .with("rule", Some(Value::from(rule)));
                 Request::post(&["limits"]).body(fields)
             }

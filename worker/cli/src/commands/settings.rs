@@ -1,14 +1,12 @@
 use clap::Subcommand;
 
-use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Shield, Switch, Trust};
+use crate::arguments::{DEFAULT, Limit, Revision, Shield, Switch, Trust};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
 use crate::table::Field;
 
 const FIELDS: &[Field] = &[
-    Field::column("rate_capacity").null(DEFAULT),
-    Field::column("rate_refill_per_s").null(DEFAULT),
     Field::column("risk_denials").null(DEFAULT),
     Field::column("risk_window_s").null(DEFAULT),
     Field::column("risk_quiet_s").null(DEFAULT),
@@ -26,22 +24,20 @@ const FIELDS: &[Field] = &[
     Field::column("revision"),
 ];
 
-/// The tenant's settings, for agents without settings of their own
+/// The tenant's settings
 #[derive(Subcommand, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a command line is parsed once")]
 pub enum Settings {
-    /// Show the settings; `default` is the worker's configuration
+    /// Show the settings; `default` is the worker's default
     Show,
-    /// Set settings; `default` resets one to the worker's configuration
+    /// Set settings; `default` resets one to the worker's default
     ///
     /// More than --risk-denials denials within --risk-window-s seconds raise an agent's risk tier
     /// by one step. --risk-quiet-s seconds without a denial lower it by one step.
     #[command(after_long_help = "\
 Example:
-  gateward settings set --rate-capacity 100 --risk-denials 20 --risk-window-s 60")]
+  gateward settings set --risk-denials 20 --risk-window-s 60")]
     Set {
-        #[command(flatten)]
-        rate: RateArguments,
         /// How many denials an agent may have in the window, or `default`
         #[arg(long, value_name = "DENIALS")]
         risk_denials: Option<Limit>,
@@ -94,7 +90,6 @@ impl Settings {
         let request = match self {
             Self::Show => Request::get(&["settings"]),
             Self::Set {
-                rate,
                 risk_denials,
                 risk_window_s,
                 risk_quiet_s,
@@ -111,8 +106,7 @@ impl Settings {
                 shield,
                 revision,
             } => {
-                let fields = rate
-                    .fields(Fields::new())
+                let fields = Fields::new()
                     .with("risk_denials", risk_denials)
                     .with("risk_window_s", risk_window_s)
                     .with("risk_quiet_s", risk_quiet_s)

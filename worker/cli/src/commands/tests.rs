@@ -149,6 +149,12 @@ fn every_command_asks_what_the_api_offers() {
                 "kind": "rate", "capacity": 5, "refill_per_s": 0.5}}),
         ),
         (
+            "limit create l --agent * --covers requests --kind rate --capacity 5 --refill-per-s 0.5",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "agent", "subject": "*", "covers": "requests", "rule": {
+                "kind": "rate", "capacity": 5, "refill_per_s": 0.5}}),
+        ),
+        (
             "limit create l --tenant-wide --kind concurrency --max 3",
             "POST /v1/limits",
             json!({"limit_id": "l", "subject_kind": "tenant", "subject": "*", "rule": {
@@ -191,14 +197,14 @@ fn every_command_asks_what_the_api_offers() {
         ("limit delete l", "DELETE /v1/limits/l", none.clone()),
         ("settings show", "GET /v1/settings", none.clone()),
         (
-            "settings set --rate-refill-per-s 0.5 --rate-capacity default",
+            "settings set --taint-s 600 --risk-denials default",
             "PATCH /v1/settings",
-            json!({"rate_refill_per_s": 0.5, "rate_capacity": null}),
+            json!({"taint_s": 600, "risk_denials": null}),
         ),
         (
-            "settings set --rate-capacity 7 --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
+            "settings set --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
             "PATCH /v1/settings",
-            json!({"rate_capacity": 7, "risk_denials": 3, "risk_window_s": 60, "risk_quiet_s": 900}),
+            json!({"risk_denials": 3, "risk_window_s": 60, "risk_quiet_s": 900}),
         ),
         (
             "agent create a --environment e",
@@ -206,10 +212,9 @@ fn every_command_asks_what_the_api_offers() {
             json!({"agent": "a", "environment": "e"}),
         ),
         (
-            "agent create a --environment e --risk-tier high --rate-capacity 10 --allowed-tool x/*",
+            "agent create a --environment e --risk-tier high --allowed-tool x/*",
             "POST /v1/agents",
-            json!({"agent": "a", "environment": "e", "risk_tier": "high", "rate_capacity": 10,
-                "allowed_tools": ["x/*"]}),
+            json!({"agent": "a", "environment": "e", "risk_tier": "high", "allowed_tools": ["x/*"]}),
         ),
         (
             "webhook set https://hooks.example.com/x",
@@ -577,7 +582,8 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "agent update a",
         "agent update a --no-tools --any-tool",
         "agent update a --no-tools --allowed-tool x",
-        "agent update a --rate-capacity none",
+        "settings set --risk-denials none",
+        "limit create l --agent a --covers everything --kind rate --capacity 5 --refill-per-s 0.5",
         "agent show ..",
         "settings set",
         "credential create",

@@ -294,8 +294,8 @@ impl Approval {
         ApprovalEvent::Used
     }
 
-    /// It was presented for another call.
-    pub fn tamper(&mut self, now_ms: u64) -> ApprovalEvent {
+    /// Notes that it was presented for another call. After [`MAX_TAMPERING`] times, it is cancelled.
+    pub fn note_tampering(&mut self, now_ms: u64) -> ApprovalEvent {
         self.tampering += 1;
         self.revision += 1;
         if self.tampering >= MAX_TAMPERING {

@@ -79,16 +79,17 @@ pub enum Purpose {
     /// Decide on a server's request to the client, in the agent's session. It is charged like a request
     /// of the agent, but counts neither as a call nor as a denial, and never requests an approval.
     Ask,
-    /// Which items of a list the agent may use. Nothing is charged.
+    /// Which items of a list the agent may use, or of those that a message names. The input is what the message says. It
+    /// is empty for a list. Nothing is charged.
     Filter(Vec<Candidate>),
     /// Check and charge the agent, which reads its own records. The call names only the agent.
     Read,
     /// Begin a run, or add to its instruction. The call names only the agent and the run.
     StartRun(RunStart),
     /// A result that the caller got without Gateward. The call names agent, run, server and tool.
-    Report(ReportedResult),
+    ReportResult(ReportedResult),
     /// The outcome of a call that the agent asked about. The call names only the agent.
-    Settle(ReportedOutcome),
+    ReportOutcome(ReportedOutcome),
 }
 
 /// The use of a list's item, for [`Purpose::Filter`].
@@ -130,6 +131,13 @@ impl GateCommand {
         self.beside.get("params")?.get(INPUT_RESPONSES).filter(|answers| **answers != Json::Null)
     }
 
+    /// Whether it is about a message that calls no tool and names resources or prompts. Then the input is what it says.
+    #[must_use]
+    pub fn names_what_it_is_about(&self) -> bool {
+        let says_something = !matches!(&self.call.input, Json::Object(said) if said.is_empty());
+        says_something && matches!(self.purpose, Purpose::Filter(_))
+    }
+
     /// Whether the call may have arguments that Gateward does not see: a gateway asks about a request with a body.
     #[must_use]
     pub fn is_blind(&self) -> bool {
@@ -148,7 +156,7 @@ impl GateCommand {
                 inputs.map(Json::heap_bytes).sum()
             }
             Purpose::StartRun(start) => start.heap_bytes(),
-            Purpose::Report(result) => result.text.capacity(),
+            Purpose::ReportResult(result) => result.text.capacity(),
             _ => 0,
         };
         let warrant = self.warrant.as_ref().map_or(0, Carried::heap_bytes);

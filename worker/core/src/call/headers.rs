@@ -198,13 +198,32 @@ pub fn retain_forwarded(beside: &mut Json, registered: &[String]) {
     }
 }
 
-/// The upstream's headers that go to the caller. Names are in lower case. Unless `shared_cache` is set, no
-/// shared cache may store the response: it would serve it to agents that no policy decided on.
+/// Which caches may store a response, as far as the upstream allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caches {
+    All,
+    /// Only the caller's own. A shared one would serve the response to agents that no policy decided on.
+    Own,
+    /// The caller's own cache would serve the response in a later run, which it would not taint.
+    None,
+}
+
+/// The upstream's headers that go to the caller. Names are in lower case.
 #[must_use]
-pub fn to_caller(headers: Vec<(String, String)>, shared_cache: bool) -> Vec<(String, String)> {
+pub fn to_caller(headers: Vec<(String, String)>, caches: Caches) -> Vec<(String, String)> {
     let headers =
         end_to_end(headers, |name| !NOT_RETURNED.contains(&name) && !name.starts_with(OWN_PREFIX));
-    if shared_cache { headers } else { private(headers) }
+    match caches {
+        Caches::All => headers,
+        Caches::Own => private(headers),
+        Caches::None => {
+            let mut headers = private(headers);
+            // Nothing beside `no-store`: `must-understand` would lift it (RFC 9111, section 5.2.2.3).
+            headers.retain(|(name, _)| name != CACHE_CONTROL);
+            headers.push((CACHE_CONTROL.to_owned(), "no-store".to_owned()));
+            headers
+        }
+    }
 }
 
 /// The headers of a response that only the caller's own cache may store. The upstream's other cache
@@ -401,12 +420,14 @@ mod tests {
                 "cache-control: private",
             ),
         ] {
-            let answered = |shared_cache| {
-                let headers = to_caller(sent(headers), shared_cache);
+            let answered = |caches| {
+                let headers = to_caller(sent(headers), caches);
                 let lines = headers.iter().map(|(name, value)| [name, ": ", value].concat());
                 lines.collect::<Vec<_>>().join("; ")
             };
-            assert_eq!((answered(true).as_str(), answered(false).as_str()), (shared, expected));
+            let seen = (answered(Caches::All), answered(Caches::Own));
+            assert_eq!((seen.0.as_str(), seen.1.as_str()), (shared, expected));
+            assert_eq!(answered(Caches::None), "cache-control: no-store");
         }
     }
 
@@ -422,6 +443,6 @@ mod tests {
             ("x-gateward-decision", "allow"),
             ("x-powered-by", "PHP"),
         ]);
-        assert_eq!(names(&to_caller(headers, true)), ["content-type", "etag"]);
+        assert_eq!(names(&to_caller(headers, Caches::All)), ["content-type", "etag"]);
     }
 }

@@ -30,6 +30,14 @@ pub fn exact(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
+/// Whether the bytes are of no text in a known encoding: they are not UTF-8, and have control characters that no text has.
+#[must_use]
+pub fn is_binary(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| matches!(byte, 1..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
+    let is_marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    !is_marked && exact(bytes).is_none() && bytes.iter().any(is_control)
+}
+
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'static, str> {
     let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
     let decoded = char::decode_utf16(units);
@@ -55,9 +63,16 @@ mod tests {
             ([&[0xfe, 0xff][..], &big("ölig")].concat(), "ölig"),
             (Vec::new(), ""),
         ] {
+            assert!(!is_binary(&bytes), "{expected}");
             let readings = readings(&bytes);
             assert!(readings.iter().any(|text| text == expected), "{readings:?}");
             assert!(readings.iter().all(|text| 2 * text.len() <= 3 * bytes.len()), "{bytes:x?}");
+        }
+        assert!(!is_binary(b"\x1b[1mbold\x1b[0m\x08"), "a terminal's text is UTF-8");
+        for bytes in
+            [&b"PK\x03\x04\0\0"[..], b"%PDF-1.4\n%\xe2\xe3\nstream\nx\x9c\x03\x1f", b"\x1f\x8b\x08"]
+        {
+            assert!(is_binary(bytes), "{bytes:x?}");
         }
     }
 }

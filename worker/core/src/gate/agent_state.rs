@@ -84,7 +84,7 @@ impl AgentState {
     }
 
     /// Records that a denial of a stopped agent was journalled.
-    pub(super) fn status_denied(&mut self, code: ReasonCode, now_ms: u64) {
+    pub(super) fn count_status_denial(&mut self, code: ReasonCode, now_ms: u64) {
         let code = code.code().to_owned();
         self.status_denial = Some(StatusDenial { at_ms: now_ms, code });
     }

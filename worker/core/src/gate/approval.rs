@@ -49,7 +49,7 @@ struct Detail<'a> {
 const CLOCK: &str = "_clock";
 
 /// When and where a step happens, and who caused it.
-pub struct Occasion<'a> {
+pub struct StepContext<'a> {
     pub tenant: &'a str,
     pub lane: u16,
     pub epoch: u64,
@@ -64,7 +64,7 @@ pub struct Occasion<'a> {
 }
 
 /// Step 8: finds out whether the call's `approval_id` is usable for this call, and if not, why.
-pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
+pub fn check_presented(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     let call = &draft.command.call;
     if call.approval_id.is_none() {
         return Ok(());
@@ -94,7 +94,7 @@ pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
 
 /// An unusable approval overrides the policy decision, except for a canary tool: no `approval_id`
 /// may prevent its quarantine.
-pub fn prefer(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
+pub fn deny_if_unusable(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
     match refused {
         Some(code) if ruling.decision != Decision::Quarantine => {
             Ruling { tool: ruling.tool, ..Ruling::deny(code) }
@@ -108,8 +108,9 @@ pub fn granted<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
     draft.facts.approval.filter(|_| draft.presented == Presented::Granted)
 }
 
-/// After step 11: denies a call that needs approval and cannot wait for one.
-pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
+/// After step 11: denies a call that needs approval and cannot wait for one. A call whose approval is still pending
+/// keeps waiting for that one.
+pub fn deny_if_it_cannot_wait(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     if ruling.decision != Decision::RequireApproval {
         return ruling;
     }
@@ -179,7 +180,7 @@ pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approv
 }
 
 /// Updates the approval that the call presented. Returns it with the step that was taken.
-pub fn settle(
+pub fn update_presented(
     draft: &mut Draft<'_>,
     decision: Decision,
     decision_id: &str,
@@ -188,7 +189,7 @@ pub fn settle(
     let mut approval = draft.facts.approval?.clone();
     let event = match draft.presented {
         Presented::Granted if decision.passes() => approval.use_up(decision_id, now_ms),
-        Presented::Tampered => approval.tamper(now_ms),
+        Presented::Tampered => approval.note_tampering(now_ms),
         _ => return None,
     };
     count_closed(&mut draft.agent, &approval);
@@ -204,38 +205,38 @@ fn count_closed(state: &mut AgentState, approval: &Approval) {
 
 /// The journal row of a step. `state` is the agent's state after it.
 pub fn entry(
-    occasion: &Occasion<'_>,
+    context: &StepContext<'_>,
     approval: &Approval,
     input: ApprovalInput,
     event: ApprovalEvent,
     state: &AgentState,
 ) -> JournalEntry {
-    let decision_id = occasion.decision_id;
+    let decision_id = context.decision_id;
     let agent = approval.agent.as_str();
-    let step = Event { head: occasion.head, at_ms: occasion.now_ms, agent, state, decision_id };
+    let step = Event { head: context.head, at_ms: context.now_ms, agent, state, decision_id };
     let body = Body::Approval(ApprovalBody {
         action_hash: approval.valid_hash(),
-        administrator: occasion.administrator,
+        administrator: context.administrator,
         agent,
         approval_id: &approval.approval_id,
         change: event,
         decision_id,
-        epoch: occasion.epoch,
-        key_id: occasion.key_id,
+        epoch: context.epoch,
+        key_id: context.key_id,
         kind: APPROVAL_KIND,
-        lane: occasion.lane,
-        prev_hash: &occasion.head.hash,
+        lane: context.lane,
+        prev_hash: &context.head.hash,
         seq: step.seq(),
         status: approval.status,
-        tenant: occasion.tenant,
+        tenant: context.tenant,
         time: &step.time(),
         version: BODY_VERSION,
     });
-    let decided = !occasion.administrator.is_empty();
+    let decided = !context.administrator.is_empty();
     let detail = StepDetail {
         event,
         source: match event {
-            _ if decided => occasion.administrator,
+            _ if decided => context.administrator,
             ApprovalEvent::Expired => CLOCK,
             _ => agent,
         },
@@ -248,7 +249,7 @@ pub fn entry(
         },
         approval,
     };
-    let metrics = metrics::of_approval(approval, event, occasion.now_ms);
+    let metrics = metrics::of_approval(approval, event, context.now_ms);
     JournalEntry { approval: Some(input), ..step.entry(&body, detail, &metrics) }
 }
 
@@ -271,7 +272,7 @@ pub fn decide(
         return Err(space::full());
     }
     let decision_id = approval.decision_id.clone();
-    let occasion = Occasion {
+    let context = StepContext {
         tenant: &command.tenant,
         lane: command.lane,
         epoch: command.epoch,
@@ -281,7 +282,7 @@ pub fn decide(
         key_id: &command.key_id,
         decision_id: &decision_id,
     };
-    Ok(Some(step(facts, &occasion, approval, input.clone(), event)))
+    Ok(Some(step(facts, &context, approval, input.clone(), event)))
 }
 
 /// The row of an approval that has expired; `None` if the journal is full.
@@ -295,7 +296,7 @@ pub fn expire(
     }
     let event = approval.expire(facts.now_ms);
     let decision_id = approval.decision_id.clone();
-    let occasion = Occasion {
+    let context = StepContext {
         tenant,
         lane,
         epoch: 0,
@@ -305,7 +306,7 @@ pub fn expire(
         key_id: "",
         decision_id: &decision_id,
     };
-    Some(step(facts, &occasion, approval, ApprovalInput::default(), event))
+    Some(step(facts, &context, approval, ApprovalInput::default(), event))
 }
 
 /// A change of the registry that needs an approval.
@@ -370,8 +371,8 @@ pub fn ask_change(
     let state = AgentState { open_approvals, ..facts.state.clone() };
     let facts = &EventFacts { state: &state, ..*facts };
     let input = ApprovalInput { asked: Some(change.input.to_owned()), edited: None };
-    let occasion = change_occasion(facts, command);
-    let (entry, state) = step(facts, &occasion, &approval, input, ApprovalEvent::Requested);
+    let context = change_context(facts, command);
+    let (entry, state) = step(facts, &context, &approval, input, ApprovalEvent::Requested);
     Ok((approval.approval_id, entry, state))
 }
 
@@ -387,13 +388,13 @@ pub fn use_change(
         return Err(space::full());
     }
     let event = approval.use_up(request_id, facts.now_ms);
-    let occasion = change_occasion(facts, command);
-    Ok(step(facts, &occasion, approval, ApprovalInput::default(), event))
+    let context = change_context(facts, command);
+    Ok(step(facts, &context, approval, ApprovalInput::default(), event))
 }
 
 /// No decision belongs to a step of a registry change.
-fn change_occasion<'a>(facts: &EventFacts<'a>, command: &'a ChangeCommand) -> Occasion<'a> {
-    Occasion {
+fn change_context<'a>(facts: &EventFacts<'a>, command: &'a ChangeCommand) -> StepContext<'a> {
+    StepContext {
         tenant: &command.tenant,
         lane: command.lane,
         epoch: command.epoch,
@@ -407,12 +408,12 @@ fn change_occasion<'a>(facts: &EventFacts<'a>, command: &'a ChangeCommand) -> Oc
 
 fn step(
     facts: &EventFacts<'_>,
-    occasion: &Occasion<'_>,
+    context: &StepContext<'_>,
     approval: &Approval,
     input: ApprovalInput,
     event: ApprovalEvent,
 ) -> (JournalEntry, AgentState) {
     let mut state = AgentState { revision: facts.state.revision + 1, ..facts.state.clone() };
     count_closed(&mut state, approval);
-    (entry(occasion, approval, input, event, &state), state)
+    (entry(context, approval, input, event, &state), state)
 }

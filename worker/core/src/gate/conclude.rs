@@ -5,14 +5,14 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::approval::{self, Occasion};
+use super::approval::{self, StepContext};
 use super::containment;
 use super::draft::{Draft, Presented, scope, taint_period_ms};
 use super::metrics::Noted;
 use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt};
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
-use super::step::{Counted, Step};
+use super::step::{CountedEvent, Step};
 use super::{limits, metrics, provenance, velocity, warrant};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
@@ -60,7 +60,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
     let (response, entry, approval_entry) =
         build_rows(&draft, decided_by, ruling, effects, &decision_id, sealed);
-    let counted = decided_by.degraded_cause.map(|_| Counted::DecidedDegraded);
+    let counted = decided_by.degraded_cause.map(|_| CountedEvent::DecidedDegraded);
     let mut step = draft.answer(200, response, None, counted);
     step.entry = Some(entry);
     step.approval_entry = approval_entry;
@@ -85,9 +85,9 @@ fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step
         None,
     );
     let counted = ruling.counted_only.then_some(match ruling.reason_code {
-        ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
-        ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
-        _ => Counted::StatusDenied,
+        ReasonCode::TenantRowsExhausted => CountedEvent::TenantRowsExhausted,
+        ReasonCode::TenantBytesExhausted => CountedEvent::TenantBytesExhausted,
+        _ => CountedEvent::StatusDenied,
     });
     draft.answer(200, body, None, counted)
 }
@@ -111,7 +111,7 @@ fn update_state<'a>(
         }
     }
     if ruling.denies_caller {
-        draft.agent.status_denied(ruling.reason_code, draft.facts.now_ms);
+        draft.agent.count_status_denial(ruling.reason_code, draft.facts.now_ms);
     }
     taint(draft, ruling, decision_id);
     // An agent that uses a shared limit up must not raise the risk tiers of others.
@@ -120,7 +120,7 @@ fn update_state<'a>(
     let asks =
         ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
     let asked = asks.then(|| approval::ask(draft, ruling, decision_id));
-    let settled = approval::settle(draft, ruling.decision, decision_id);
+    let settled = approval::update_presented(draft, ruling.decision, decision_id);
     Effects { containment, asked, settled }
 }
 
@@ -220,6 +220,7 @@ fn build_rows(
             approval: asked.as_ref().map(|(approval, _)| approval),
             containment,
             taint: ruling.taint.as_deref(),
+            counted: metrics::counted(draft),
         },
         receipt: &sealed.body,
         receipt_hash: &sealed.hash,
@@ -227,13 +228,13 @@ fn build_rows(
         metrics: &metrics,
     };
     let row = row.encode();
-    let bound = |value: &Option<String>| {
+    let scoped = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| !ruling.denies_caller);
         value.map(|value| scoped_key(&call.agent, value))
     };
     let head = ChainHead { seq, hash: sealed.hash };
     let approval_entry = settled.map(|(approval, event)| {
-        let occasion = Occasion {
+        let context = StepContext {
             tenant: &command.tenant,
             lane: command.lane,
             epoch: draft.epoch(),
@@ -243,14 +244,14 @@ fn build_rows(
             key_id: &command.key_id,
             decision_id,
         };
-        approval::entry(&occasion, &approval, ApprovalInput::default(), event, &draft.agent)
+        approval::entry(&context, &approval, ApprovalInput::default(), event, &draft.agent)
     });
     let entry = JournalEntry {
         agent: call.agent.clone(),
         state: draft.agent.encode(),
-        request_key: bound(&call.request_id),
+        request_key: scoped(&call.request_id),
         fingerprint: command.fingerprint(),
-        nonce_key: bound(&warrant::used_proof(draft, ruling).or_else(|| call.nonce.clone())),
+        nonce_key: scoped(&warrant::used_proof(draft, ruling).or_else(|| call.nonce.clone())),
         row,
         head,
         approval: asked.map(|(_, input)| input),

@@ -13,12 +13,12 @@ pub const MAX_STORAGE_BYTES: u64 = 8_000_000_000;
 
 /// Bytes of D1's database that flushes leave free, so that administrators can still freeze agents
 /// and change the registry. Such a change takes some kilobytes. Between two checks of the size
-/// ([`DATABASE_LOOK_MS`]), flushes write about 200 MB at most, which is what D1's single writer can
+/// ([`DATABASE_CHECK_MS`]), flushes write about 200 MB at most, which is what D1's single writer can
 /// do.
 pub const DATABASE_RESERVE_BYTES: u64 = 256_000_000;
 
 /// How often a lane that flushes checks the size of D1's database.
-pub const DATABASE_LOOK_MS: u64 = 10_000;
+pub const DATABASE_CHECK_MS: u64 = 10_000;
 
 /// Rows that a lane writes during an outage of D1 of one hour, at 300 rows a second. The default of
 /// `JOURNAL_HARD_ROWS`.
@@ -52,7 +52,7 @@ pub struct Config {
     pub registry_ttl_ms: u64,
     /// Bytes of D1's database at which flushes wait: the database's limit less the reserve.
     pub flush_until_bytes: u64,
-    /// The rate of agents for which the registry has none.
+    /// The request rate of agents for which no limit sets one.
     pub default_rate: Rate,
     /// The key of the hashes of values that a run has seen.
     pub value_key: ValueKey,

@@ -57,7 +57,7 @@ pub fn settle<'a>(
     let before = state.risk.stored_steps();
     state.risk.settle(limits, now_ms);
     if decision.is_some_and(Decision::denies) {
-        state.risk.deny(limits, registered, now_ms);
+        state.risk.count_denial(limits, registered, now_ms);
     }
     if quarantines {
         state.quarantined = true;

@@ -10,10 +10,10 @@ use super::facts::Facts;
 use super::identity::{self, Identity};
 use super::proxy::{self, AnswerRules, InspectResults, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
-use super::step::{Counted, Refused, Step};
+use super::step::{CountedEvent, Refused, Step};
 use super::{
-    approval, limits, listing, meter, provenance, resolve, run, settle, shield, trust, velocity,
-    warrant,
+    approval, limits, listing, meter, outcome_report, provenance, resolve, run, shield, trust,
+    velocity, warrant,
 };
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::Decision;
@@ -27,8 +27,8 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let mut draft = Draft::new(facts, command);
     let judged = match command.purpose {
         Purpose::Read => read(&mut draft),
-        Purpose::Settle(_) => settle::judge(&mut draft),
-        Purpose::StartRun(_) | Purpose::Report(_) => run::judge(engine, &mut draft),
+        Purpose::ReportOutcome(_) => outcome_report::judge(&mut draft),
+        Purpose::StartRun(_) | Purpose::ReportResult(_) => run::judge(engine, &mut draft),
         Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
         _ => judge(engine, &mut draft),
     };
@@ -47,7 +47,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         Ok(Judged::Passed(visible)) => {
             let body = proxy_body(facts, command, None, &visible);
             let is_message = matches!(command.purpose, Purpose::Message { .. });
-            draft.answer(200, body, None, is_message.then_some(Counted::MessagePassed))
+            draft.answer(200, body, None, is_message.then_some(CountedEvent::MessagePassed))
         }
         Ok(Judged::Recorded { entry, observation }) => {
             let body = proxy_body(facts, command, None, &[]);
@@ -60,8 +60,8 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         Err(Stop::NotLeased(needs)) => {
             Step { needs, ..draft.answer(200, String::new(), None, None) }
         }
-        Err(Stop::NotCounted(looks)) => {
-            Step { looks, ..draft.answer(200, String::new(), None, None) }
+        Err(Stop::NotCounted(count_requests)) => {
+            Step { count_requests, ..draft.answer(200, String::new(), None, None) }
         }
         Err(Stop::Problem(problem, counted)) => {
             let body = problem.to_json(&command.http_request_id);
@@ -75,7 +75,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         }
         Err(Stop::Terminal(problem)) => {
             let body = problem.to_json(&command.http_request_id);
-            let counted = Some(Counted::AuthenticationFailed);
+            let counted = Some(CountedEvent::AuthenticationFailed);
             let mut step = draft.answer(problem.code.status(), body, None, counted);
             step.reply.terminal = true;
             step.refused = Some(Refused::Authentication(problem.code));
@@ -129,7 +129,7 @@ fn inspect(facts: &Facts<'_>, command: &GateCommand) -> Option<InspectResults> {
 }
 
 /// What a proxy must observe in the answer; `None` if no harness assigned the call's run. Of the answer to a message
-/// that calls no tool, lists are observed. No pointer leads into them.
+/// that calls no tool, lists, errors and completions are observed. No pointer leads into them.
 fn observe(facts: &Facts<'_>, command: &GateCommand, decided: bool) -> Option<Observe> {
     let records = facts.records;
     let (run, result_trust) = match command.purpose {
@@ -148,7 +148,7 @@ fn observe(facts: &Facts<'_>, command: &GateCommand, decided: bool) -> Option<Ob
 /// agent that is stopped, over its rate, or not granted the tool causes no reads.
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
-    if matches!(command.purpose, Purpose::Report(_)) {
+    if matches!(command.purpose, Purpose::ReportResult(_)) {
         return facts.records.credential.as_ref().is_some_and(|it| it.assigns_runs);
     }
     match caller::check(&mut Draft::new(facts, command)) {
@@ -168,7 +168,7 @@ pub fn evaluate_policies(
     let mut draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
     let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
-    velocity::look(&mut draft, &tool).ok()?;
+    velocity::read_windows(&mut draft, &tool).ok()?;
     resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
 
@@ -201,7 +201,7 @@ fn judge_call(
     draft: &mut Draft<'_>,
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
-    let refused = approval::present(draft).err();
+    let refused = approval::check_presented(draft).err();
     let resolved = warrant::deny_if_not_carried(draft)
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
         .and_then(|tool| {
@@ -221,20 +221,20 @@ fn judge_call(
         Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
             Some(denial) => denial,
             None => {
-                let blocked = shield::look(engine, draft, Some(&tool));
+                let blocked = shield::inspect_call(engine, draft, Some(&tool));
                 draft.provenance = provenance::of(draft, &tool);
-                let said = match velocity::look(draft, &tool)? {
+                let said = match velocity::read_windows(draft, &tool)? {
                     Some(denial) => denial,
                     None => {
                         let said = ask_policies(engine, draft, identity, tool.clone());
-                        shield::bound(
+                        shield::apply_redaction(
                             draft,
                             &tool,
                             warrant::deny_redacted_constraint(draft, &tool, said),
                         )
                     }
                 };
-                let said = approval::prefer(refused, said);
+                let said = approval::deny_if_unusable(refused, said);
                 match unwarranted.or(blocked) {
                     Some(denial) if said.decision != Decision::Quarantine => *denial,
                     _ => said,
@@ -248,7 +248,7 @@ fn judge_call(
         Purpose::Routed(_) if ruling.decision == Decision::Redact && !draft.command.forwarded => {
             ruling::without_redaction(ruling)
         }
-        _ => approval::bound(draft, ruling),
+        _ => approval::deny_if_it_cannot_wait(draft, ruling),
     };
     ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
     if let Some(taint) = &ruling.taint {

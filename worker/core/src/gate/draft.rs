@@ -6,12 +6,13 @@ use super::proxy::Visibility;
 use super::row::JournalEntry;
 use super::ruling::Ruling;
 use super::space::{self, JournalSpace};
-use super::step::{Counted, Reply, Step};
+use super::step::{CountedEvent, Reply, Step};
 use super::taint_state::Tainted;
-use super::windows::Seen;
+use super::windows::WindowCount;
 use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
+use crate::limit::RequestRate;
 use crate::limit::book::{At, Covered, Ledger};
 use crate::limit::lease::Need;
 use crate::limit::reservation::Take;
@@ -22,12 +23,12 @@ use crate::provenance::run::Observation;
 use crate::registry::{CallRecords, TenantRecord};
 use crate::shield::Noted;
 use crate::taint::{DEFAULT_TAINT_S, Scope};
-use crate::velocity::shared::Look;
+use crate::velocity::shared::CountRequest;
 use crate::warrant::Claim;
 
 /// An end without a ruling.
 pub enum Stop {
-    Problem(Problem, Option<Counted>),
+    Problem(Problem, Option<CountedEvent>),
     /// The credential is revoked or has expired, and no later request with it can pass.
     Terminal(Problem),
     /// The answer that the request id already has.
@@ -35,7 +36,7 @@ pub enum Stop {
     /// The lane lacks parts of limits that lanes share.
     NotLeased(Vec<Need>),
     /// The lane must ask windows that lanes share.
-    NotCounted(Vec<Look>),
+    NotCounted(Vec<CountRequest>),
 }
 
 /// The result of the steps before the journal.
@@ -70,6 +71,8 @@ pub struct Draft<'a> {
     pub facts: &'a Facts<'a>,
     pub agent: AgentState,
     pub rate: Rate,
+    /// The limit that sets the rate; `None`: the default holds.
+    pub request_limit: Option<&'a RequestRate>,
     pub charged: bool,
     /// Whether the call's approval is usable.
     pub presented: Presented,
@@ -90,8 +93,8 @@ pub struct Draft<'a> {
     pub takes: Vec<Take>,
     /// What the lane must ask counters for, if nothing else denies the call.
     pub needs: Vec<Need>,
-    /// The values of the windows that count the call.
-    pub seen: Vec<Seen>,
+    /// The windows that count the call, with their counts.
+    pub window_counts: Vec<WindowCount>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
@@ -100,11 +103,13 @@ impl<'a> Draft<'a> {
     pub fn new(facts: &'a Facts<'a>, command: &'a GateCommand) -> Self {
         let scope = scope(command, facts.records);
         let period_ms = taint_period_ms(facts.records);
+        let (rate, request_limit) = facts.request_rate();
         Self {
             command,
             facts,
             agent: facts.agent.clone(),
-            rate: facts.rate(),
+            rate,
+            request_limit,
             charged: false,
             presented: Presented::Nothing,
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
@@ -115,7 +120,7 @@ impl<'a> Draft<'a> {
             covered: Covered::default(),
             takes: Vec::new(),
             needs: Vec::new(),
-            seen: Vec::new(),
+            window_counts: Vec::new(),
             action_hash: action_hash(command, facts.records),
         }
     }
@@ -173,17 +178,26 @@ impl<'a> Draft<'a> {
         status: u16,
         body: String,
         retry_after_s: Option<u64>,
-        counted: Option<Counted>,
+        counted: Option<CountedEvent>,
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
+        let rate_limit = self.request_limit.map(|it| it.limit.limit_id.clone());
         let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
         let limits = match self.ledgers.is_empty() {
             true => Vec::new(),
             false => statuses(&self.ledgers, &self.command.call.tool_id(), self.covered, at),
         };
         let counted_in = Vec::new();
-        let reply =
-            Reply { status, body, rate, limits, retry_after_s, terminal: false, counted_in };
+        let reply = Reply {
+            status,
+            body,
+            rate,
+            rate_limit,
+            limits,
+            retry_after_s,
+            terminal: false,
+            counted_in,
+        };
         Step {
             reply,
             agent: self.agent,
@@ -194,7 +208,7 @@ impl<'a> Draft<'a> {
             counted,
             refused: None,
             needs: Vec::new(),
-            looks: Vec::new(),
+            count_requests: Vec::new(),
         }
     }
 }
@@ -216,14 +230,15 @@ pub fn observed_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Opti
         | Purpose::Forward
         | Purpose::Routed(_)
         | Purpose::StartRun(_)
-        | Purpose::Report(_) => assigned_run(command, records),
+        | Purpose::ReportResult(_) => assigned_run(command, records),
+        Purpose::Filter(_) if command.names_what_it_is_about() => assigned_run(command, records),
         Purpose::Route(_)
         | Purpose::Unroutable(_)
         | Purpose::Message { .. }
         | Purpose::Ask
         | Purpose::Filter(_)
         | Purpose::Read
-        | Purpose::Settle(_) => None,
+        | Purpose::ReportOutcome(_) => None,
     }
 }
 

@@ -8,8 +8,8 @@ use super::space::JournalSpace;
 use super::windows::Windows;
 use crate::approval::Approval;
 use crate::bucket::Rate;
-use crate::limit::Book;
 use crate::limit::reservation::Reservation;
+use crate::limit::{Book, RequestRate};
 use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;
@@ -80,7 +80,7 @@ pub struct Facts<'a> {
     pub books: Books<'a>,
     /// The windows of policies that count the call.
     pub windows: Windows<'a>,
-    /// For a [`crate::call::command::Purpose::Settle`]: the reservation of the decision that it reports on.
+    /// For a [`crate::call::command::Purpose::ReportOutcome`]: the reservation of the decision that it reports on.
     pub reservation: Option<&'a Reservation>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,
@@ -91,17 +91,10 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    /// The agent's own rate, else its tenant's, else the default. Capacity and refill are looked up
-    /// separately.
-    pub(super) fn rate(&self) -> Rate {
-        let mut rate = self.config.default_rate;
-        if let Some(tenant) = &self.records.tenant {
-            rate = rate.with(tenant.settings.rate_capacity, tenant.settings.rate_refill_per_s);
-        }
-        if let Some(agent) = &self.records.agent {
-            rate = rate.with(agent.rate_capacity, agent.rate_refill_per_s);
-        }
-        rate
+    /// The rate of the agent's requests, and the limit that sets it. Without a limit, the default holds.
+    pub(super) fn request_rate(&self) -> (Rate, Option<&RequestRate>) {
+        let limit = self.records.agent.as_ref().and_then(|agent| agent.request_rate.as_deref());
+        (limit.map_or(self.config.default_rate, |limit| limit.rate), limit)
     }
 }
 

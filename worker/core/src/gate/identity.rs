@@ -4,7 +4,7 @@ use super::draft::{Draft, Stop};
 use super::facts::Facts;
 use super::meter;
 use super::ruling::Ruling;
-use super::step::Counted;
+use super::step::CountedEvent;
 use super::warrant;
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::signature;
@@ -34,7 +34,7 @@ pub struct Identity<'a> {
 /// its nonce was not used before.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
     let refuse = |code, detail: &str| {
-        Stop::Problem(Problem::new(code, detail), Some(Counted::AuthenticationFailed))
+        Stop::Problem(Problem::new(code, detail), Some(CountedEvent::AuthenticationFailed))
     };
     let unauthorized = || refuse(ProblemCode::Unauthorized, INVALID);
     let records = facts.records;
@@ -66,7 +66,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
         && let Err(refusal) = warrant::identify(command, facts)
     {
         let problem = Problem::new(ProblemCode::WarrantRefused, &refusal.reason);
-        return Err(Stop::Problem(problem, Some(Counted::WarrantRefused(refusal.code))));
+        return Err(Stop::Problem(problem, Some(CountedEvent::WarrantRefused(refusal.code))));
     }
     if let Some(networks) = &credential.allowed_networks
         && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))
@@ -75,7 +75,8 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
         return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
     }
     if let Some(nonce) = &command.signature_nonce {
-        let refuse = |problem| Err(Stop::Problem(problem, Some(Counted::AuthenticationFailed)));
+        let refuse =
+            |problem| Err(Stop::Problem(problem, Some(CountedEvent::AuthenticationFailed)));
         // The worker checked the time by its own clock. The nonce is remembered by the lane's
         // clock.
         if nonce.is_stale(facts.now_ms) {

@@ -5,7 +5,7 @@ use super::facts::{Books, Facts};
 use super::replay::REPLAY_MS;
 use super::ruling::{Ruling, Tool};
 use super::shared_limits;
-use super::step::Counted;
+use super::step::CountedEvent;
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
 use crate::limit::book::{self, At, Covered, Ledger, Usage, Writes};
@@ -38,6 +38,19 @@ pub fn agent_book(agent: &str) -> String {
 #[must_use]
 pub fn credential_book(key_id: &str) -> String {
     ["credential/", key_id].concat()
+}
+
+/// The name by which a lane is asked for the bucket of an agent's requests. The bucket is in the agent's state, and not
+/// in a stored book.
+#[must_use]
+pub fn request_book(agent: &str) -> String {
+    ["requests/", agent].concat()
+}
+
+/// The agent of a [`request_book`]; `None` if this is the name of a stored book.
+#[must_use]
+pub fn agent_of_requests(name: &str) -> Option<&str> {
+    name.strip_prefix("requests/")
 }
 
 /// Checks the limits that cover the call. Returns the denial if it violates one.
@@ -119,7 +132,7 @@ fn too_many(violation: &Violation, reason: String) -> Stop {
     problem.retry_after_s = retry_after_s.map(|s| u32::try_from(s).unwrap_or(u32::MAX));
     // Plain data always serializes.
     problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
-    Stop::Problem(problem, Some(Counted::RateLimited))
+    Stop::Problem(problem, Some(CountedEvent::RateLimited))
 }
 
 fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand) -> Vec<Ledger<'a>> {

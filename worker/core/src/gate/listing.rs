@@ -6,13 +6,15 @@
 //! trust up to the credential's highest, so a tool is forbidden only if it is forbidden for each of
 //! them. A tool that needs approval is not forbidden.
 //!
-//! Present taint hides nothing, because clients keep lists for longer than taint may last.
+//! Present taint hides no item of a list, because clients keep lists for longer than taint may last. But it refuses a
+//! message that names items, such as a subscription, if using them sends text out and what the message says is unknown.
+//! Otherwise a secret in a URI would leave without the call that policies hold back.
 
 use super::draft::{Draft, Judged, Stop};
 use super::identity::Identity;
 use super::proxy::Visibility;
 use super::ruling::Ruling;
-use super::{caller, resolve, shield};
+use super::{caller, provenance, resolve, shield};
 use crate::call::command::{Candidate, Purpose};
 use crate::decision::ReasonCode;
 use crate::policy::input;
@@ -45,14 +47,16 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
         return Ok(Judged::Ruling(denial));
     }
     let Purpose::Filter(candidates) = &command.purpose else {
-        let Some(denial) = shield::look(engine, draft, None) else {
+        let Some(denial) = shield::inspect_call(engine, draft, None) else {
             return Ok(Judged::Passed(Vec::new()));
         };
         draft.check_space(&denial)?;
         return Ok(Judged::Ruling(*denial));
     };
     let trust = possible_trust(draft.highest_claim());
-    let visible = candidates.iter().map(|item| visibility(engine, draft, &identity, &trust, item));
+    let says_unknown = provenance::says_unknown(draft);
+    let asked = Asked { engine, draft, identity: &identity, trust: &trust, says_unknown };
+    let visible = candidates.iter().map(|item| visibility(&asked, item));
     Ok(Judged::Passed(visible.collect()))
 }
 
@@ -88,21 +92,25 @@ fn possible_trust(highest: SourceTrust) -> Vec<Fields> {
     cases.collect()
 }
 
-fn visibility(
-    engine: &PolicyEngine,
-    draft: &Draft<'_>,
-    identity: &Identity<'_>,
-    trust: &[Fields],
-    candidate: &Candidate,
-) -> Visibility {
-    let records = draft.facts.records;
+/// What is the same for each candidate.
+struct Asked<'a, 'd> {
+    engine: &'a PolicyEngine,
+    draft: &'a Draft<'d>,
+    identity: &'a Identity<'d>,
+    trust: &'a [Fields],
+    /// Whether nothing that sends text out may be used.
+    says_unknown: bool,
+}
+
+fn visibility(asked: &Asked<'_, '_>, candidate: &Candidate) -> Visibility {
+    let records = asked.draft.facts.records;
     let Some(listed) = records.listing.get(&candidate.tool) else { return Visibility::Unknown };
     let differs = |known: &String| candidate.definition_sha256.as_ref().is_some_and(|d| d != known);
     // A tool that was registered by hand has no definition to compare with.
     if listed.definition_sha256.as_ref().is_some_and(differs) {
         return Visibility::Changed;
     }
-    match could_pass(engine, draft, identity, trust, candidate, listed) {
+    match could_pass(asked, candidate, listed) {
         Some(true) if listed.definition_sha256.is_some() => Visibility::Visible,
         Some(true) => Visibility::Unreviewed,
         _ => Visibility::Hidden,
@@ -110,14 +118,8 @@ fn visibility(
 }
 
 /// `None` if it cannot be evaluated; the tool is hidden then.
-fn could_pass(
-    engine: &PolicyEngine,
-    draft: &Draft<'_>,
-    identity: &Identity<'_>,
-    trust: &[Fields],
-    candidate: &Candidate,
-    listed: &ListedTool,
-) -> Option<bool> {
+fn could_pass(asked: &Asked<'_, '_>, candidate: &Candidate, listed: &ListedTool) -> Option<bool> {
+    let Asked { engine, draft, identity, trust, says_unknown } = *asked;
     let (command, server) = (draft.command, draft.facts.records.server.as_ref()?);
     let (tenant, server_name) = (command.tenant.as_str(), command.call.server.as_str());
     let tool_id = format!("{server_name}/{}", candidate.tool);
@@ -127,6 +129,7 @@ fn could_pass(
     if listed.status != ToolStatus::Active
         || !resolve::is_tool_granted(&tool_id, identity)
         || !resolve::has_scope(identity, writes)
+        || (egress && says_unknown)
     {
         return Some(false);
     }

@@ -4,17 +4,18 @@ use super::budget::{Budget, Exhausted};
 use super::draft::{Draft, Stop};
 use super::facts::Facts;
 use super::ruling::Ruling;
-use super::step::Counted;
+use super::step::CountedEvent;
 use crate::bucket::Bucket;
 use crate::call::command::Purpose;
 use crate::decision::ReasonCode;
+use crate::limit::{RequestRate, Violation};
 use crate::problem::{Problem, ProblemCode};
 
 /// Charges the agent's bucket for the request, whatever is decided later.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let leases = draft.facts.books.leases;
     let asked_counters = leases.is_some_and(|leases| !leases.waits.answers.is_empty());
-    if asked_counters || draft.facts.windows.looked.is_some() {
+    if asked_counters || draft.facts.windows.answers.is_some() {
         // Charged before the lane asked.
         draft.charged = true;
         return Ok(());
@@ -41,9 +42,15 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
         ),
     };
     let mut problem = Problem::new(ProblemCode::RateLimited, detail);
-    let retry_after_s = bucket.retry_after_s(draft.rate, cost);
-    problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
-    Err(Stop::Problem(problem, Some(Counted::RateLimited)))
+    let retry_after_s = bucket.retry_after_s(draft.rate, cost).max(1);
+    problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
+    problem.violated_limit = draft.request_limit.and_then(|RequestRate { limit, .. }| {
+        let retry_after_s = Some(retry_after_s);
+        let violation = Violation { retry_after_s, ..*Violation::exceeded(limit) };
+        // Plain data always serializes.
+        serde_json::to_value(violation).ok().map(Box::new)
+    });
+    Err(Stop::Problem(problem, Some(CountedEvent::RateLimited)))
 }
 
 /// The denial of every call of a tenant that has used up its daily budget. It is counted and not

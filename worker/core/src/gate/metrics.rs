@@ -4,11 +4,8 @@ use super::draft::Draft;
 use super::ruling::Ruling;
 use crate::approval::{Approval, ApprovalEvent};
 use crate::call::outcome::Reported;
-use crate::metrics::{KeyHash, ReservationEvent, Series, UNKNOWN};
+use crate::metrics::{CountedDecision, KeyHash, ReservationEvent, Series, ShownNames};
 use crate::registry::ToolStatus;
-
-/// The most series that one decision adds to.
-const MAX_SERIES: usize = 7;
 
 /// Other effects of a decision that metrics show.
 #[derive(Debug, Clone, Copy)]
@@ -21,19 +18,24 @@ pub struct Noted {
     pub reserves: bool,
 }
 
-/// The series that a decision adds to.
-pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> Vec<Series<'a>> {
-    let (command, facts, decision) = (draft.command, draft.facts, ruling.decision);
-    let (records, call) = (facts.records, &command.call);
-    let reason = ruling.reason_code;
+/// What the row of a decision has for the series of the decision and of its credential.
+pub fn counted(draft: &Draft<'_>) -> CountedDecision {
+    let (facts, records) = (draft.facts, draft.facts.records);
     // Only approved names, so that neither an agent nor a server that lists its tools can create values of labels.
     let is_active = records.tool.as_ref().is_some_and(|tool| tool.status == ToolStatus::Active);
-    let server = if records.server.is_some() { &call.server } else { UNKNOWN };
-    let tool = if is_active { &call.tool } else { UNKNOWN };
-    let credential = KeyHash::new(facts.config.key_id_key.hash(command.key_id.as_bytes()));
-    let mut series = Vec::with_capacity(MAX_SERIES);
-    series.push(Series::Decision { decision, reason, server, tool });
-    series.push(Series::CredentialDecision { decision, credential });
+    let names = match (records.server.is_some(), is_active) {
+        (false, _) => ShownNames::Neither,
+        (true, false) => ShownNames::Server,
+        (true, true) => ShownNames::ServerAndTool,
+    };
+    let credential = KeyHash::new(facts.config.key_id_key.hash(draft.command.key_id.as_bytes()));
+    CountedDecision::new(credential, names)
+}
+
+/// The other series that a decision adds to.
+pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> Vec<Series<'a>> {
+    let decision = ruling.decision;
+    let mut series = Vec::new();
     if ruling.tool.as_ref().is_some_and(|tool| tool.writes) {
         let provenance = ruling.provenance.as_ref().map_or("none", |found| found.lowest.as_str());
         let tainted = draft.tainted.is_some();

@@ -121,15 +121,15 @@ pub struct ObservedResult {
     pub values: Observed,
 }
 
-/// The values of a list that a server returned in a run. A list has no decision and no outcome, so its values
-/// have no journal row. If they add something to the run, they are stored as a row of the run.
+/// The values of a list, an error or a completion that a server returned in a run. It has no decision and no outcome, so
+/// its values have no journal row. If they add something to the run, they are stored as a row of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListCommand {
     pub tenant: String,
     pub lane: u16,
     pub agent: String,
     pub server: String,
-    /// The method that the list answers.
+    /// The method that it answers.
     pub method: String,
     pub observed: ObservedResult,
 }

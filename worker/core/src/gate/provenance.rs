@@ -6,10 +6,12 @@ use std::thread::LocalKey;
 use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
 use crate::policy::Value;
+use crate::policy::bundle::Risk;
 use crate::provenance::call::Call;
+use crate::provenance::lookup::Known as _;
 use crate::provenance::result::MAX_RESULT_VALUES;
 use crate::provenance::run::Observation;
-use crate::provenance::{Destinations, Level, Provenance, Reach, extract};
+use crate::provenance::{Destinations, Level, Provenance, Reach, extract, lookup};
 
 thread_local! {
     /// What policies see of a call whose destinations are not looked up.
@@ -54,6 +56,20 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     run.of_call(key.fingerprint(), sent, stated)
 }
 
+/// Whether a message that names what it is about, but calls no tool, is tainted and says something that nobody trusted
+/// said before. A request for a list says nothing.
+pub fn says_unknown(draft: &Draft<'_>) -> bool {
+    let (input, facts) = (&draft.command.call.input, draft.facts);
+    let tenant = facts.records.tenant.as_ref();
+    let none = Destinations::default();
+    let destinations = tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none);
+    let known = |hash| facts.run.and_then(|run| run.get(hash));
+    let found = || lookup::sink(&facts.config.value_key, (input, false), destinations, &known);
+    draft.tainted.is_some()
+        && draft.command.names_what_it_is_about()
+        && found().is_some_and(|found| found.level < Level::Trusted)
+}
+
 fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
     let (command, facts) = (draft.command, draft.facts);
     let none = Destinations::default();
@@ -62,6 +78,7 @@ fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Ca
     ask(&Call {
         key: &facts.config.value_key,
         tool: &command.call.tool_id(),
+        high_risk: resolved.is_some_and(|tool| matches!(tool.risk, Risk::High | Risk::Critical)),
         roles: registered.and_then(|tool| tool.argument_roles.as_deref()),
         reach: registered.map_or(Reach::Outside, |tool| tool.reach),
         destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),

@@ -6,9 +6,11 @@ use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
+use crate::problem::{Problem, ProblemCode};
 use crate::provenance::ResultTrust;
 use crate::registry::upstream::{DenialForm, Upstream};
 use crate::shield::{Modes, Noted};
+use crate::warrant::NeededApprovals;
 
 /// Whether an agent could use an item of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +75,7 @@ pub struct AnswerRules {
     /// Present if the server is untrusted and the request may go there.
     pub untrusted: Option<Untrusted>,
     /// Present if the proxy must observe the values of the answer. If there is no decision, it observes only
-    /// the values of the lists in the answer.
+    /// the values of lists, and those of errors and completions of an untrusted server.
     pub observe: Option<Observe>,
     /// Present if the server's registration asks for it.
     pub inspect: Option<InspectResults>,
@@ -149,11 +151,27 @@ pub struct ProxyDecision {
     /// The limit that denies the call, in a list.
     #[serde(default)]
     pub violated_limits: Vec<Value>,
+    /// The approvals that the call's warrant asks for.
+    #[serde(default)]
+    pub warrant_approvals: Option<NeededApprovals>,
     pub approval: Option<ProxyApproval>,
     pub receipt: Option<ProxyReceipt>,
     /// `degraded`, or absent.
     #[serde(default)]
     pub engine_mode: Option<String>,
+}
+
+impl ProxyDecision {
+    /// What the caller of an HTTP API or of a gateway gets if the decision does not let the call pass.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let problem = Problem::new(ProblemCode::CallDenied, &self.reason);
+        Problem {
+            violated_limit: self.violated_limits.first().cloned().map(Box::new),
+            warrant_approvals: self.warrant_approvals.as_ref().and_then(NeededApprovals::to_json),
+            ..problem
+        }
+    }
 }
 
 /// The approval that the decision asks for, or that the call presented.

@@ -3,10 +3,11 @@
 //! A dry run neither sees stored answers nor stores one.
 
 use super::draft::{Draft, Stop};
-use super::step::Counted;
+use super::step::CountedEvent;
 use super::warrant;
 use crate::bounds::MAX_CLOCK_SKEW_MS;
 use crate::problem::{Problem, ProblemCode};
+use crate::warrant::NeededApprovals;
 
 /// How long a request id keeps its answer, at least. It is forgotten at the first flush after that.
 pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -28,8 +29,15 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
             if draft.command.warrant.is_some()
                 && let Err(refusal) = warrant::carries(draft.command, facts)
             {
-                let problem = Problem::new(ProblemCode::CallDenied, &refusal.reason);
-                return Err(Stop::Problem(problem, Some(Counted::WarrantLapsed(refusal.code))));
+                let approvals = refusal.approvals.as_deref();
+                let problem = Problem {
+                    warrant_approvals: approvals.and_then(NeededApprovals::to_json),
+                    ..Problem::new(ProblemCode::CallDenied, &refusal.reason)
+                };
+                return Err(Stop::Problem(
+                    problem,
+                    Some(CountedEvent::WarrantLapsed(refusal.code)),
+                ));
             }
             return Err(Stop::Stored(stored.response.clone()));
         }

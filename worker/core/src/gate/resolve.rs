@@ -10,7 +10,7 @@ use super::ruling::{Ruling, Tool};
 use super::shield;
 use super::trust::Origin;
 use super::warrant;
-use super::windows::Seen;
+use super::windows::WindowCount;
 use crate::approval::Approval;
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::http_tool::Unresolved;
@@ -39,13 +39,13 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         | Purpose::Forward
         | Purpose::Ask
         | Purpose::Routed(_)
-        | Purpose::Report(_) => is_tool_granted(&call.tool_id(), identity),
+        | Purpose::ReportResult(_) => is_tool_granted(&call.tool_id(), identity),
         Purpose::Message { .. }
         | Purpose::Filter(_)
         | Purpose::Route(_)
         | Purpose::Unroutable(_) => can_be_granted_a_tool(&call.server, identity),
         // These name no server.
-        Purpose::Read | Purpose::StartRun(_) | Purpose::Settle(_) => false,
+        Purpose::Read | Purpose::StartRun(_) | Purpose::ReportOutcome(_) => false,
     }
 }
 
@@ -88,12 +88,12 @@ pub fn server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
 /// MCP, an API by its routes.
 pub fn is_proxied_as_asked(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
-        Purpose::Authorize | Purpose::Report(_) => return true,
+        Purpose::Authorize | Purpose::ReportResult(_) => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => ServerKind::Http,
         Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => {
             ServerKind::Mcp
         }
-        Purpose::Read | Purpose::StartRun(_) | Purpose::Settle(_) => return false,
+        Purpose::Read | Purpose::StartRun(_) | Purpose::ReportOutcome(_) => return false,
     };
     server.kind == kind && server.upstream.is_some()
 }
@@ -291,7 +291,7 @@ pub fn evaluate(
 
 /// The windows that count the call.
 fn velocity(draft: &Draft<'_>) -> Value {
-    let windows = draft.seen.iter().map(|Seen { window, counted }| {
+    let windows = draft.window_counts.iter().map(|WindowCount { window, counted }| {
         let count = Value::from(i64::try_from(counted.count).unwrap_or(i64::MAX));
         let sum = window.sum.map(|_| ("sum", decimal::of_amount(counted.sum)));
         (window.name, Value::record([("count", count)].into_iter().chain(sum), None))

@@ -16,6 +16,7 @@ use crate::receipt::{CANON_VERSION, Logged};
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
+use crate::warrant::NeededApprovals;
 
 /// The `engine_mode` of a decision that was made while a dependency was unavailable.
 pub const DEGRADED: &str = "degraded";
@@ -78,6 +79,10 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<Violation>)]
     violated_limits: Option<[&'a Violation; 1]>,
+    /// Present if the call is denied because it does not have the approvals that its warrant asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = NeededApprovals)]
+    warrant_approvals: Option<&'a NeededApprovals>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -186,6 +191,7 @@ pub fn response(
         shield,
         log: None,
         violated_limits: ruling.violation.as_deref().map(|violation| [violation]),
+        warrant_approvals: ruling.warrant_approvals.as_deref(),
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()

@@ -104,7 +104,7 @@ impl RiskState {
     }
 
     /// Adds a denial. Call [`RiskState::settle`] first.
-    pub(super) fn deny(&mut self, limits: RiskLimits, registered: RiskTier, now_ms: u64) {
+    pub(super) fn count_denial(&mut self, limits: RiskLimits, registered: RiskTier, now_ms: u64) {
         self.window_ms = limits.window_ms;
         self.denials.add(now_ms, limits.window_ms);
         self.since_ms = self.since_ms.max(now_ms);
@@ -130,7 +130,7 @@ mod tests {
         let mut state = RiskState::default();
         for at in times {
             state.settle(LIMITS, START_MS + at);
-            state.deny(LIMITS, registered, START_MS + at);
+            state.count_denial(LIMITS, registered, START_MS + at);
         }
         state
     }
@@ -175,7 +175,7 @@ mod tests {
         let mut state = after(RiskTier::Low, &[0, 1]);
         let wider = RiskLimits { window_ms: 1_000_000, ..LIMITS };
         state.settle(wider, START_MS + 2);
-        state.deny(wider, RiskTier::Low, START_MS + 2);
+        state.count_denial(wider, RiskTier::Low, START_MS + 2);
         assert_eq!((state.steps, state.denials.count(START_MS + 2, wider.window_ms)), (0, 1));
     }
 }

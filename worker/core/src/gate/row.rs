@@ -10,7 +10,7 @@ use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::limit::Amount;
 use crate::limit::book::Writes;
-use crate::metrics::Series;
+use crate::metrics::{CountedDecision, Series};
 use crate::policy::risk::RiskTier;
 use crate::receipt::{self, Body, ChainHead};
 use crate::taint::TaintExplanation;
@@ -58,7 +58,7 @@ pub struct JournalRow<'a, D> {
     pub receipt: &'a str,
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
-    /// What the row adds to metrics. The last member, see [`split_metrics`].
+    /// What the row adds to metrics, besides the series of a decision. The last member, see [`split_metrics`].
     #[serde(skip)]
     pub metrics: &'a [Series<'a>],
 }
@@ -91,6 +91,7 @@ pub struct DecisionDetail<'a> {
     /// Present if taint caused the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<&'a TaintExplanation>,
+    pub counted: CountedDecision,
 }
 
 impl<D: Serialize> JournalRow<'_, D> {
@@ -217,18 +218,16 @@ pub fn scoped_key(agent: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{Decision, ReasonCode};
 
     #[test]
     fn a_rows_metrics_are_found_whatever_its_names_are() {
-        let (decision, reason) = (Decision::Allow, ReasonCode::PolicyAllow);
-        let series = |server, tool| Series::Decision { decision, reason, server, tool };
+        let series = |kind, limit| Series::LimitHit { kind, limit };
         for (metrics, expected) in [
             (vec![], "[]"),
             (vec![Series::DeadLetter], r#"[["dead_letters",[],[]]]"#),
             (
                 vec![series("metrics", ",\"metrics\":["), series("}", "]")],
-                r#"[["decisions",["allow","policy_allow"],["metrics",",\"metrics\":["]],["decisions",["allow","policy_allow"],["}","]"]]]"#,
+                r#"[["limits_hit",["metrics"],[",\"metrics\":["]],["limits_hit",["}"],["]"]]]"#,
             ),
         ] {
             let row = JournalRow {

@@ -11,6 +11,7 @@ use crate::provenance::Provenance;
 use crate::registry::{ServerRecord, TaintRule};
 use crate::schema::Schema;
 use crate::taint::TaintExplanation;
+use crate::warrant::NeededApprovals;
 
 /// Policies that a ruling names. What it names goes into the receipt, which has at most
 /// [`crate::receipt::MAX_RECEIPT_BYTES`], and a bundle can have thousands of policies.
@@ -59,6 +60,8 @@ pub struct Ruling {
     pub provenance: Option<Box<Provenance>>,
     /// The limit that denies the call.
     pub violation: Option<Box<Violation>>,
+    /// The approvals that the call's warrant asks for, if the call is denied because it does not have them.
+    pub warrant_approvals: Option<Box<NeededApprovals>>,
     /// Whether it denies the caller, whatever it calls: the agent is stopped, or its tenant has
     /// used up its daily budget. Such a denial does not bind the call's request id and nonce,
     /// because it comes before the replay check: the request id may already have an answer.
@@ -83,6 +86,7 @@ impl Ruling {
             taint: None,
             provenance: None,
             violation: None,
+            warrant_approvals: None,
             denies_caller: false,
             counted_only: false,
         }

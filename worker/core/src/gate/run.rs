@@ -15,11 +15,11 @@ use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::part::Part;
 use crate::provenance::run::{Observation, RunValues, Source};
-use crate::provenance::{extract, lookup};
+use crate::provenance::{action, extract, joined, lookup};
 use crate::shield::Verdict;
 use crate::taint::Scope;
 
-/// Carries out a [`Purpose::StartRun`] or a [`Purpose::Report`]. The credential is checked and one request
+/// Carries out a [`Purpose::StartRun`] or a [`Purpose::ReportResult`]. The credential is checked and one request
 /// is charged.
 pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (command, facts) = (draft.command, draft.facts);
@@ -42,7 +42,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
             refuse("a credential that must sign requests cannot issue run credentials")
         }
         Purpose::StartRun(start) => begin(draft, run, start),
-        Purpose::Report(reported) => report(engine, draft, run, reported),
+        Purpose::ReportResult(reported) => report(engine, draft, run, reported),
         _ => refuse("this says nothing about a run"),
     }
 }
@@ -50,7 +50,11 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
 /// A statement of what the user asked for. A repeated one changes nothing, and writes nothing.
 fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged, Stop> {
     let key = &draft.facts.config.value_key;
-    let stated = extract::instruction(key, &start.instruction);
+    // The actions come first, so that a run that is full lacks values instead.
+    let mut stated = action::stated(key, &start.instruction);
+    stated.extend(joined::stated(key, &start.instruction));
+    stated.extend(start.plan.iter().map(|call| action::tool(key, &call.tool)));
+    stated.extend(extract::instruction(key, &start.instruction));
     let planned = start.plan.iter().flat_map(|call| {
         call.arguments.iter().flat_map(move |(pointer, values)| {
             values.iter().map(move |value| lookup::planned(key, &call.tool, pointer, value))

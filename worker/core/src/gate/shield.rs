@@ -26,7 +26,7 @@ pub fn modes_of_server(facts: &Facts<'_>) -> Modes {
 
 /// Inspects what a call or another message sends to the server. Returns the denial if a category that is to be blocked was
 /// found, or may be in a text that was not read to its end.
-pub fn look(
+pub fn inspect_call(
     engine: &PolicyEngine,
     draft: &mut Draft<'_>,
     tool: Option<&Tool>,
@@ -75,8 +75,9 @@ fn unread(tool: Option<&Tool>) -> Box<Ruling> {
     Box::new(ruling)
 }
 
-/// A ruling that lets the call pass, with what must be redacted in it.
-pub fn bound(draft: &Draft<'_>, tool: &Tool, mut ruling: Ruling) -> Ruling {
+/// Makes an allowed call a redacted one if the shield found something that must be replaced. Denies it if it has a
+/// warrant, because such a call cannot be redacted. Other rulings stay as they are.
+pub fn apply_redaction(draft: &Draft<'_>, tool: &Tool, mut ruling: Ruling) -> Ruling {
     let redacts = draft.shield.as_ref().is_some_and(|noted| !noted.redacts.is_empty());
     if !redacts || !ruling.decision.passes() {
         return ruling;

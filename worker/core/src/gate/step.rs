@@ -10,11 +10,11 @@ use crate::limit::status::Status;
 use crate::metrics::Series;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::run::Observation;
-use crate::velocity::shared::Look;
+use crate::velocity::shared::CountRequest;
 
 /// Events that the audit counts instead of journalling each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedEvent {
     AuthenticationFailed,
     /// The warrant of a caller without a credential does not identify the caller, for this reason.
     WarrantRefused(ReasonCode),
@@ -32,7 +32,7 @@ pub enum Counted {
     ClockRepaired,
 }
 
-impl Counted {
+impl CountedEvent {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Counted {
 pub enum Refused {
     Authentication(ProblemCode),
     Warrant(ReasonCode),
-    /// A limit's kind and id; the id is empty for the agent's own rate.
+    /// A limit's kind and id; the id is empty for the default rate of agents.
     Limit {
         kind: String,
         limit: String,
@@ -74,11 +74,11 @@ pub enum Refused {
 }
 
 impl Refused {
-    pub(super) fn of(counted: Counted, problem: &Problem) -> Option<Self> {
+    pub(super) fn of(counted: CountedEvent, problem: &Problem) -> Option<Self> {
         match counted {
-            Counted::AuthenticationFailed => Some(Self::Authentication(problem.code)),
-            Counted::WarrantRefused(reason) => Some(Self::Warrant(reason)),
-            Counted::RateLimited => {
+            CountedEvent::AuthenticationFailed => Some(Self::Authentication(problem.code)),
+            CountedEvent::WarrantRefused(reason) => Some(Self::Warrant(reason)),
+            CountedEvent::RateLimited => {
                 let field = |name: &str| {
                     let limit = problem.violated_limit.as_ref()?;
                     limit.get(name)?.as_str().map(str::to_owned)
@@ -110,6 +110,8 @@ pub struct Reply {
     pub body: String,
     /// Present once the call was charged.
     pub rate: Option<RateStatus>,
+    /// The id of the limit that sets this rate; `None`: the default holds.
+    pub rate_limit: Option<String>,
     /// The limits that cover the call, as they are after it.
     pub limits: Vec<Status>,
     pub retry_after_s: Option<u64>,
@@ -133,15 +135,15 @@ pub struct Step {
     pub approval_entry: Option<JournalEntry>,
     /// What the call adds to the values of its run. It is written before `entry`.
     pub observation: Option<Observation>,
-    /// What a request without a decision used of rate limits. It is not written, as with the agent's own rate.
+    /// What a request without a decision used of rate limits. It is not written, as with the agent's request rate.
     pub charged: Option<Box<Writes>>,
     /// What the audit counts.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountedEvent>,
     /// What metrics count, if there was no decision.
     pub refused: Option<Refused>,
     /// What the lane must ask counters for before the call can be decided. If this is not empty, the other members
     /// mean nothing.
     pub needs: Vec<Need>,
     /// The same for windows that lanes share.
-    pub looks: Vec<Look>,
+    pub count_requests: Vec<CountRequest>,
 }

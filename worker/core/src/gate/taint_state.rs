@@ -10,6 +10,9 @@
 //!
 //! A mark ends after the tenant's taint period, or when an administrator lifts it. Nothing that an
 //! agent sends ends it earlier.
+//!
+//! INVARIANT (merged runs): a run that was tainted stays tainted when its mark is merged with those of others. Another
+//! run gets that taint only by the chance that [`MergedRuns`] names.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -18,9 +21,19 @@ use crate::clock::repair_time;
 use crate::id;
 use crate::taint::{Scope, TaintExplanation, TaintingCall};
 
-/// Runs of an agent with a mark of their own. With more, the oldest run's mark is merged into the
-/// mark of all runs, which expires like the others. 16 marks take about 3 KB of a journal row.
+/// Runs of an agent with a mark of their own. With more, the oldest run shares a mark with others, which expires like the
+/// others. 16 marks take about 3 KB of a journal row.
 pub const MAX_TAINTED_RUNS: usize = 16;
+
+/// Marks that runs share. A mark takes in runs for half a period and lasts for a period after that, so no more than three
+/// are in force at a time. Each takes less than 1 KB of a journal row.
+const MAX_SHARED_MARKS: usize = 3;
+
+/// Bytes of a set of runs, so that three hexadecimal digits name a bit.
+const SET_BYTES: usize = 512;
+
+/// Bits of each run in a set. A run's 16 hexadecimal digits name five.
+const BITS_OF_A_RUN: usize = 5;
 
 /// Servers that a mark names; the newest are kept. They only explain the mark to people and
 /// policies.
@@ -84,15 +97,75 @@ struct RunMark {
     mark: Mark,
 }
 
+/// A mark that runs share. Which runs they are is a Bloom filter (Bloom, 1970): each of them is found in it. If 200 runs
+/// share the mark, one other run in 2,000 is found in it too, and then has the same taint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct MergedRuns {
+    /// When the first run was added.
+    from_ms: u64,
+    #[serde(flatten)]
+    mark: Mark,
+    #[serde(with = "set")]
+    runs: Vec<u8>,
+}
+
+impl MergedRuns {
+    /// The bytes and bits of a run.
+    fn bits(run: &str) -> impl Iterator<Item = (usize, u8)> {
+        (0..BITS_OF_A_RUN).filter_map(move |at| {
+            let digits = run.get(3 * at..3 * at + 3)?;
+            let bit = usize::from_str_radix(digits, 16).ok()?;
+            Some((bit / 8, 1_u8 << (bit % 8)))
+        })
+    }
+
+    fn add(&mut self, run: &RunMark) {
+        self.mark.merge(&run.mark);
+        for (byte, bit) in Self::bits(&run.run) {
+            if let Some(known) = self.runs.get_mut(byte) {
+                *known |= bit;
+            }
+        }
+    }
+
+    fn may_have(&self, run: &str) -> bool {
+        Self::bits(run).all(|(byte, bit)| self.runs.get(byte).is_some_and(|known| known & bit != 0))
+    }
+}
+
+mod set {
+    //! A set of runs as base64.
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD_NO_PAD;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(runs: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD_NO_PAD.encode(runs))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let runs = STANDARD_NO_PAD.decode(text).map_err(D::Error::custom)?;
+        match runs.len() {
+            super::SET_BYTES => Ok(runs),
+            _ => Err(D::Error::custom("a set of runs has another length")),
+        }
+    }
+}
+
 /// An agent's marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taint {
-    /// Concerns every call: text that arrived in no assigned run, and the marks of runs that have
-    /// none of their own any more.
+    /// Concerns every call: text that arrived in no assigned run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<Mark>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     runs: Vec<RunMark>,
+    /// The marks of runs that have none of their own any more; the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    merged: Vec<MergedRuns>,
 }
 
 /// The taint of one call, as policies see it.
@@ -162,8 +235,12 @@ impl Taint {
             Scope::Agent => None,
             Scope::Run(run_id) => Some(key(run_id)),
         };
+        let shares = own.clone();
+        let shares = move |set: &&MergedRuns| shares.as_ref().is_none_or(|own| set.may_have(own));
         let is_own = move |run: &&RunMark| own.as_ref().is_none_or(|own| *own == run.run);
-        let marks = self.agent.iter().chain(self.runs.iter().filter(is_own).map(|run| &run.mark));
+        let shared = self.merged.iter().filter(shares).map(|set| &set.mark);
+        let of_runs = self.runs.iter().filter(is_own).map(|run| &run.mark);
+        let marks = self.agent.iter().chain(shared).chain(of_runs);
         marks.filter(move |mark| mark.lasts(period_ms, now_ms))
     }
 
@@ -178,6 +255,7 @@ impl Taint {
         now_ms: u64,
     ) -> bool {
         self.runs.retain(|run| run.mark.lasts(period_ms, now_ms));
+        self.merged.retain(|set| set.mark.lasts(period_ms, now_ms));
         self.agent.take_if(|mark| !mark.lasts(period_ms, now_ms));
         let fresh = self.of(scope, period_ms, now_ms).is_none();
         let servers = vec![server.to_owned()];
@@ -194,8 +272,8 @@ impl Taint {
         if self.runs.len() >= MAX_TAINTED_RUNS {
             let oldest = self.runs.iter().enumerate().min_by_key(|(_, run)| run.mark.at_ms);
             if let Some((at, _)) = oldest {
-                let merged = self.runs.swap_remove(at);
-                self.mark_agent(&merged.mark);
+                let oldest = self.runs.swap_remove(at);
+                self.merge(&oldest, period_ms, now_ms);
             }
         }
         self.runs.push(RunMark { run, mark: new });
@@ -204,8 +282,14 @@ impl Taint {
 
     /// A mark in the future lasts for its whole period from now on, so that no mark ends early.
     pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
-        let marks = self.agent.iter_mut().chain(self.runs.iter_mut().map(|run| &mut run.mark));
-        marks.fold(false, |repaired, mark| {
+        let mut repaired = false;
+        for set in &mut self.merged {
+            repaired |= repair_time(&mut set.from_ms, now_ms);
+        }
+        let shared = self.merged.iter_mut().map(|set| &mut set.mark);
+        let of_runs = self.runs.iter_mut().map(|run| &mut run.mark);
+        let marks = self.agent.iter_mut().chain(shared).chain(of_runs);
+        marks.fold(repaired, |repaired, mark| {
             let moves = repair_time(&mut mark.at_ms, now_ms);
             if moves {
                 mark.since_ms = mark.since_ms.min(now_ms);
@@ -218,6 +302,18 @@ impl Taint {
         match &mut self.agent {
             Some(known) => known.merge(mark),
             None => self.agent = Some(mark.clone()),
+        }
+    }
+
+    /// Adds a run to those that share the newest mark, or a new one.
+    fn merge(&mut self, run: &RunMark, period_ms: u64, now_ms: u64) {
+        let is_old = |set: &MergedRuns| now_ms.saturating_sub(set.from_ms) >= period_ms / 2;
+        if self.merged.len() < MAX_SHARED_MARKS && self.merged.last().is_none_or(is_old) {
+            let (mark, runs) = (run.mark.clone(), vec![0; SET_BYTES]);
+            self.merged.push(MergedRuns { from_ms: now_ms, mark, runs });
+        }
+        if let Some(newest) = self.merged.last_mut() {
+            newest.add(run);
         }
     }
 
@@ -280,18 +376,50 @@ mod tests {
     }
 
     #[test]
-    fn more_runs_than_are_told_apart_taint_all_until_the_oldest_would_have_ended() {
+    fn a_merged_run_stays_tainted_and_taints_no_run_that_begins_later() {
         let mut taint = Taint::default();
         for run in 0..MAX_TAINTED_RUNS as u64 {
             taint.add(Run(&run.to_string()), "web", None, PERIOD_MS, run);
         }
-        assert_eq!(servers(&taint, Run("another"), 100), "");
         taint.add(Run("another"), "mail", None, PERIOD_MS, 100);
-        // The oldest run's mark concerns every run now.
-        assert_eq!(servers(&taint, Run("never seen"), 101), "web");
-        assert_eq!(servers(&taint, Run("never seen"), PERIOD_MS - 1), "web");
-        assert_eq!(servers(&taint, Run("never seen"), PERIOD_MS), "", "it ends like the rest");
+        for (run, expected) in [("0", "web"), ("1", "web"), ("another", "mail"), ("new", "")] {
+            assert_eq!(servers(&taint, Run(run), 101), expected, "{run}");
+        }
+        assert_eq!(servers(&taint, Agent, 101), "web,mail");
+        assert_eq!(servers(&taint, Run("0"), PERIOD_MS - 1), "web");
+        assert_eq!(servers(&taint, Run("0"), PERIOD_MS), "", "it ends like the rest");
         assert_eq!(servers(&taint, Run("another"), PERIOD_MS), "mail");
+        // More text in a merged run.
+        taint.add(Run("0"), "mail", None, PERIOD_MS, 200);
+        assert_eq!(servers(&taint, Run("0"), PERIOD_MS + 1), "mail");
+    }
+
+    #[test]
+    fn merged_runs_are_bounded_and_end() {
+        let name = |run: u64| run.to_string();
+        let mut taint = Taint::default();
+        for run in 0..5_000_u64 {
+            taint.add(Run(&name(run)), "web", None, PERIOD_MS, 10 * run);
+            assert!(taint.merged.len() <= MAX_SHARED_MARKS);
+        }
+        assert!(serde_json::to_string(&taint).unwrap().len() < 5_000);
+        let now_ms = 10 * 4_999;
+        for run in 4_001..5_000 {
+            assert_eq!(servers(&taint, Run(&name(run)), now_ms), "web", "{run}");
+        }
+        let tainted = |runs: std::ops::Range<u64>| {
+            runs.filter(|run| !servers(&taint, Run(&name(*run)), now_ms).is_empty()).count()
+        };
+        // A mark lasts a period after the last of up to 500 runs that share it.
+        assert!(tainted(0..3_000) < 300, "ended");
+        assert!(tainted(10_000..11_000) < 100, "never tainted");
+        assert_eq!(taint.of(Agent, PERIOD_MS, now_ms + PERIOD_MS), None);
+        let mut taint = Taint::default();
+        for run in 0..=MAX_TAINTED_RUNS as u64 {
+            taint.add(Run(&name(run)), "web", None, PERIOD_MS, 1_000_000_000);
+        }
+        assert!(taint.repair_clock(1_000));
+        assert_eq!((taint.merged[0].from_ms, taint.merged[0].mark.at_ms), (1_000, 1_000));
     }
 
     #[test]
@@ -390,5 +518,17 @@ mod tests {
         let text = r#"{"agent":{"since_ms":1,"at_ms":1,"servers":["mail"]},"runs":[{"run":"ca978112ca1bbdca","since_ms":2,"at_ms":2,"servers":["web"],"call":{"decision_id":"d1","server":"web","tool":"get"}}]}"#;
         assert_eq!(serde_json::to_string(&taint).unwrap(), text);
         assert_eq!(serde_json::from_str::<Taint>(text).unwrap(), taint);
+        for run in 1..=MAX_TAINTED_RUNS {
+            taint.add(Run(&format!("r{run}")), "web", None, PERIOD_MS, 3);
+        }
+        let text = serde_json::to_string(&taint).unwrap();
+        assert_eq!(serde_json::from_str::<Taint>(&text).unwrap(), taint);
+        let merged = r#""merged":[{"from_ms":3,"since_ms":2,"at_ms":2,"servers":["web"],"call":{"decision_id":"d1","server":"web","tool":"get"},"runs":""#;
+        assert!(text.contains(merged), "{text}");
+        // Of the digits ca978112ca1bbdca, each three are the number of a bit.
+        let runs = &taint.merged[0].runs;
+        let is_set = |bit: &usize| runs[bit / 8] & (1 << (bit % 8)) != 0;
+        let set: Vec<usize> = (0..8 * SET_BYTES).filter(is_set).collect();
+        assert_eq!(set, [0x12c, 0x781, 0xa1b, 0xbdc, 0xca9]);
     }
 }

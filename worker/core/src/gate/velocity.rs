@@ -1,13 +1,14 @@
-//! The windows that policies read: looked at before the policies are asked, counted once the call is decided.
+//! The velocity windows, which policies read. Their counts are read before the policies are asked. The call is counted
+//! once it is decided.
 //!
 //! A window whose key is only the agent is part of the agent's state. Any other window of an agent has a row in the
 //! lane, which the decision's own statement writes. A window of the tenant is in an object of its own, which counts
-//! the call when a lane looks at the window.
+//! the call when a lane asks for the count.
 
 use super::draft::{Draft, Stop, assigned_run};
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
-use super::windows::{Counting, Seen, WindowRow, Windows, hour};
+use super::windows::{Counting, WindowCount, WindowRow, Windows, hour};
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
 use crate::limit::Amount;
@@ -27,7 +28,10 @@ pub fn of_call(
 ) -> Vec<Counting> {
     let windows = engine.bundle().velocity;
     let calls_tool = match command.purpose {
-        Purpose::Read | Purpose::Settle(_) | Purpose::StartRun(_) | Purpose::Report(_) => {
+        Purpose::Read
+        | Purpose::ReportOutcome(_)
+        | Purpose::StartRun(_)
+        | Purpose::ReportResult(_) => {
             return Vec::new();
         }
         // These have no arguments of a tool. Only a denial of them is counted, in windows of the agent's
@@ -58,17 +62,17 @@ pub fn of_call(
     windows.iter().filter(counts).map(counting).collect()
 }
 
-/// Looks at all windows that count the call. Returns the denial if one cannot be read.
+/// Reads all windows that count the call. Returns the denial if one cannot be read.
 ///
 /// # Errors
 ///
 /// [`Stop::NotCounted`]: the lane must ask these of the tenant's windows first.
-pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
-    let Windows { countings, rows, looked } = draft.facts.windows;
+pub fn read_windows(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
+    let Windows { countings, rows, answers } = draft.facts.windows;
     let now_ms = draft.facts.now_ms;
     // A request of a server to its client is not the agent's own call, so it counts nowhere.
     let is_own = draft.command.purpose != Purpose::Ask;
-    let (mut seen, mut looks) = (Vec::with_capacity(countings.len()), Vec::new());
+    let (mut counts, mut requests) = (Vec::with_capacity(countings.len()), Vec::new());
     for counting in countings {
         let Counting { window, amount, .. } = *counting;
         // Calling a canary quarantines, whatever was counted.
@@ -90,13 +94,13 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
             .map_or(Counted::default(), |it| it.counted(now_ms, window.width_ms)),
             Reach::Tenant if tool.canary => Counted::default(),
             Reach::Tenant => {
-                let look = counting.look();
-                let row = look.row();
-                match looked.and_then(|looked| looked.iter().find(|(name, _)| *name == row)) {
+                let request = counting.count_request();
+                let row = request.row();
+                match answers.and_then(|answers| answers.iter().find(|(name, _)| *name == row)) {
                     // The lane has not asked this window yet. If it has asked others, the registry changed
                     // after that, and the call now has other windows or keys.
                     None => {
-                        looks.push(look);
+                        requests.push(request);
                         continue;
                     }
                     Some((_, Some(counted))) => *counted,
@@ -109,12 +113,12 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
             // It is not known yet whether the call will be denied.
             _ => before,
         };
-        seen.push(Seen { window, counted });
+        counts.push(WindowCount { window, counted });
     }
-    if !looks.is_empty() {
-        return Err(Stop::NotCounted(looks));
+    if !requests.is_empty() {
+        return Err(Stop::NotCounted(requests));
     }
-    draft.seen = seen;
+    draft.window_counts = counts;
     Ok(None)
 }
 
@@ -122,7 +126,7 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
 pub fn shared_rows(facts: &Facts<'_>) -> Vec<String> {
     let countings = facts.windows.countings.iter();
     let shared = countings.filter(|counting| counting.window.reach == Reach::Tenant);
-    shared.map(|counting| counting.look().row()).collect()
+    shared.map(|counting| counting.count_request().row()).collect()
 }
 
 fn unavailable(window: &Window, tool: &Tool) -> Ruling {
@@ -161,7 +165,7 @@ pub fn rows(draft: &Draft<'_>, decision: Decision) -> Vec<WindowRow> {
     let Windows { countings, rows, .. } = draft.facts.windows;
     let row = |counting: &Counting| {
         let name = counting.row()?;
-        // The window is in `rows`. Otherwise `look` would have denied the call.
+        // The window is in `rows`. Otherwise `read_windows` would have denied the call.
         let mut window = rows?.get(&name)?.clone();
         let width_ms = counting.window.width_ms;
         window.add(draft.facts.now_ms, width_ms, counting.amount, PARTS_IN_ROW);

@@ -7,10 +7,11 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
+use crate::call::ToolCall;
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
 use crate::id;
-use crate::json::Names;
+use crate::json::{Json, Names};
 use crate::policy::{PolicyEngine, Value};
 use crate::receipt::WarrantNote;
 use crate::registry::{AgentRecord, CallRecords, CredentialRecord, CredentialStatus, TenantRecord};
@@ -184,7 +185,28 @@ pub fn accepted_claim<'a>(
 /// Why the tenant does not accept the warrant, or why the warrant does not carry the call.
 pub fn carries<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
     let claim = accepted_claim(command, facts)?;
-    claim.refusal.as_ref().map_or(Ok(claim), |refusal| Err(Box::new(refusal.clone())))
+    match why_not_carried(claim, command) {
+        None => Ok(claim),
+        Some(refusal) => Err(Box::new(refusal)),
+    }
+}
+
+/// Why an accepted warrant does not carry the call. `None` if it does.
+fn why_not_carried(claim: &Claim, command: &GateCommand) -> Option<Refusal> {
+    claim.refusal.clone().or_else(|| uncovered_resource(command))
+}
+
+/// The refusal of a call whose `resource` is not one of its arguments. Links and proof cover only the arguments. So with
+/// another `resource`, policies would permit something else than what the warrant allows. The path of an HTTP request
+/// is not a claim of the caller: the request goes to this path.
+fn uncovered_resource(command: &GateCommand) -> Option<Refusal> {
+    let ToolCall { resource, input, .. } = &command.call;
+    let is_argument = |(_, value): &(String, Json)| value.as_str() == Some(resource.as_str());
+    let is_covered = resource.is_empty()
+        || matches!(command.purpose, Purpose::Routed(_))
+        || matches!(input, Json::Object(arguments) if arguments.iter().any(is_argument));
+    let reason = "`resource` must be empty, or the value of an argument: the warrant covers only the arguments.";
+    (!is_covered).then(|| Refusal::new(ReasonCode::WarrantArgumentRefused, reason))
 }
 
 fn refuse<T>(code: ReasonCode, reason: &str) -> Result<T, Box<Refusal>> {
@@ -288,11 +310,9 @@ pub fn credential(
 /// before the tool, so that the caller learns nothing about tools that it may not call.
 pub fn deny_if_not_carried(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     let claim = draft.facts.warrant.and_then(Carried::claim).filter(|_| draft.command.located);
-    match claim.and_then(|claim| claim.refusal.as_ref()) {
+    match claim.and_then(|claim| why_not_carried(claim, draft.command)) {
         None => Ok(()),
-        Some(Refusal { code, reason }) => {
-            Err(Box::new(Ruling { reason: reason.clone(), ..Ruling::deny(*code) }))
-        }
+        Some(refusal) => Err(Box::new(denial(refusal, None))),
     }
 }
 
@@ -302,7 +322,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
     if facts.warrant.is_none() && !is_required(draft) {
         return Ok(());
     }
-    let deny = |refusal: Refusal| Box::new(denial(refusal, tool));
+    let deny = |refusal: Refusal| Box::new(denial(refusal, Some(tool)));
     let claim = carries(draft.command, facts).map_err(|refusal| deny(*refusal))?;
     let needed = facts.records.tool.as_ref().and_then(|tool| tool.min_clearance);
     if let Some(needed) = needed.filter(|needed| claim.clearance.unwrap_or(0) < *needed) {
@@ -316,9 +336,9 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
     Ok(())
 }
 
-fn denial(refusal: Refusal, tool: &Tool) -> Ruling {
-    let Refusal { code, reason } = refusal;
-    Ruling { reason, tool: Some(tool.clone()), ..Ruling::deny(code) }
+fn denial(refusal: Refusal, tool: Option<&Tool>) -> Ruling {
+    let Refusal { code, reason, approvals } = refusal;
+    Ruling { reason, tool: tool.cloned(), warrant_approvals: approvals, ..Ruling::deny(code) }
 }
 
 /// Denies a call if a redaction would remove an argument that the warrant constrains: the tool would see other
@@ -334,7 +354,7 @@ pub fn deny_redacted_constraint(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) 
         true => ruling,
         false => {
             let reason = "An argument would have to be removed that the warrant is about.";
-            denial(Refusal::new(ReasonCode::WarrantArgumentRefused, reason), tool)
+            denial(Refusal::new(ReasonCode::WarrantArgumentRefused, reason), Some(tool))
         }
     }
 }

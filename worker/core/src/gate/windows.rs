@@ -1,9 +1,9 @@
-//! What a step knows of the windows that policies read.
+//! What a step knows of velocity windows.
 
 use std::collections::HashMap;
 
 use crate::limit::Amount;
-use crate::velocity::shared::{Look, row_name};
+use crate::velocity::shared::{CountRequest, row_name};
 use crate::velocity::{Counted, Reach, SlidingWindow, Window};
 
 /// Milliseconds of an hour.
@@ -27,10 +27,10 @@ impl Counting {
         has_row.then(|| row_name(self.window.id, self.key))
     }
 
-    /// What to ask the window's object.
+    /// The request to the window's object.
     #[must_use]
-    pub fn look(&self) -> Look {
-        Look {
+    pub fn count_request(&self) -> CountRequest {
+        CountRequest {
             window: self.window.id.to_owned(),
             key: self.key,
             width_ms: self.window.width_ms,
@@ -40,7 +40,7 @@ impl Counting {
 }
 
 /// What a tenant's windows answered, by the names of their rows. `None`: there was no answer in time.
-pub type Looked = [(String, Option<Counted>)];
+pub type WindowAnswers = [(String, Option<Counted>)];
 
 /// What a step knows of windows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,12 +49,12 @@ pub struct Windows<'a> {
     /// The windows that have rows of their own in the lane, by the rows' names, including those of `countings`.
     pub rows: Option<&'a HashMap<String, SlidingWindow>>,
     /// `None`: none of the tenant's windows was asked yet.
-    pub looked: Option<&'a Looked>,
+    pub answers: Option<&'a WindowAnswers>,
 }
 
 /// What the policies see of a window.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct WindowCount {
     pub window: &'static Window,
     pub counted: Counted,
 }

@@ -9,9 +9,9 @@ use crate::gate::budget::Budget;
 use crate::gate::config::Config;
 use crate::gate::velocity;
 use crate::gate::warrant;
-use crate::gate::windows::{Looked, Windows as WindowFacts};
+use crate::gate::windows::{WindowAnswers, Windows as WindowFacts};
 use crate::gate::{
-    AgentState, Books, Counted, Facts, NONCE_MS, Reply, decide, needs_tool, observed_run,
+    AgentState, Books, CountedEvent, Facts, NONCE_MS, Reply, decide, needs_tool, observed_run,
     scoped_key,
 };
 use crate::limit::lease::{Answer, Need};
@@ -21,7 +21,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provenance::run::storage_name;
 use crate::registry::CallRecords;
 use crate::sql::lane as sql;
-use crate::velocity::shared::Look;
+use crate::velocity::shared::CountRequest;
 use crate::warrant::Carried;
 
 /// How many requests in a row a lane admits for one agent from callers without a credential, before it knows who they
@@ -43,7 +43,7 @@ pub enum Called {
     /// Nothing was written. The lane asks counters for this, and then calls again.
     NotLeased(Vec<Need>),
     /// The same for windows that lanes share, those that were not asked yet.
-    NotCounted(Vec<Look>),
+    NotCounted(Vec<CountRequest>),
 }
 
 /// What other objects answered to a call.
@@ -52,14 +52,14 @@ pub struct Answers<'a> {
     /// The counters of shared limits, by the names of the books.
     pub leases: &'a [(String, Answer)],
     /// The tenant's windows; `None` if they were not asked.
-    pub looked: Option<&'a Looked>,
+    pub windows: Option<&'a WindowAnswers>,
 }
 
 impl Answers<'_> {
     /// Whether other objects were asked. Before that, the call got as far as its tool, and was charged.
     #[must_use]
     pub const fn were_asked(&self) -> bool {
-        self.looked.is_some() || !self.leases.is_empty()
+        self.windows.is_some() || !self.leases.is_empty()
     }
 }
 
@@ -91,7 +91,7 @@ impl Lane {
             return Ok(Ok(()));
         }
         let retry_after_s = bucket.retry_after_s(rate, 1);
-        self.count(storage, Counted::RateLimited, locator::KEY_ID, now_ms)?;
+        self.count(storage, CountedEvent::RateLimited, locator::KEY_ID, now_ms)?;
         self.tally(Series::LimitHit { kind: "stranger_rate", limit: "" }, 1);
         let detail = "too many calls without a credential had warrants that did not say who calls; try again";
         let mut problem = Problem::new(ProblemCode::RateLimited, detail);
@@ -160,7 +160,7 @@ impl Lane {
         let countings = velocity::of_call(engine, &config.value_key, command, records);
         self.windows.hold(storage, &countings, now_ms)?;
         let settled = match &command.purpose {
-            Purpose::Settle(reported) => {
+            Purpose::ReportOutcome(reported) => {
                 self.limits.reservations.get(&reported.decision_id).cloned()
             }
             _ => None,
@@ -183,24 +183,24 @@ impl Lane {
             windows: WindowFacts {
                 countings: &countings,
                 rows: Some(self.windows.rows()),
-                looked: answers.looked,
+                answers: answers.windows,
             },
             reservation: settled.as_ref(),
             ..facts
         };
         let mut step = decide(engine, &facts, command);
-        if !step.needs.is_empty() || !step.looks.is_empty() {
+        if !step.needs.is_empty() || !step.count_requests.is_empty() {
             // The request is charged now, so that a flood of calls neither leases more than the agent's rate allows, nor
-            // looks at windows.
+            // asks windows.
             if let Some(held) = self.agents.get_mut(&call.agent) {
                 held.state = step.agent;
             }
             return Ok(match step.needs.is_empty() {
                 false => Called::NotLeased(step.needs),
-                true => Called::NotCounted(step.looks),
+                true => Called::NotCounted(step.count_requests),
             });
         }
-        let is_known = !step.counted.is_some_and(Counted::is_unknown_caller);
+        let is_known = !step.counted.is_some_and(CountedEvent::is_unknown_caller);
         if is_known
             && warrant::is_from_stranger(command)
             && let Some(held) = self.agents.get_mut(&call.agent)
@@ -208,7 +208,7 @@ impl Lane {
         {
             bucket.give_back(1);
         }
-        if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
+        if let (Some(entry), Purpose::ReportOutcome(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
         {
             let writes = self.limits.writes_to_settle(storage, reservation, reported.ending())?;

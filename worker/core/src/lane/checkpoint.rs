@@ -1,4 +1,5 @@
-//! Checkpoints bound how much a start reads: only the journal rows after the newest checkpoint.
+//! State checkpoints bound how much a start reads: only the journal rows after the newest one. The signed checkpoints of
+//! the lane's log are something else (`publish`).
 //!
 //! INVARIANT (a row up to the checkpoint is needed for the flush alone): `agents` has the newest
 //! state of each agent up to the checkpoint, `meta` has the day's count of bytes, and no row up to
@@ -9,7 +10,7 @@ use super::storage::{CHECKPOINT, LaneSql, StorageError, integer, set_meta};
 use crate::gate::config::MAX_STORAGE_BYTES;
 use crate::sql::lane as sql;
 
-/// Rows after which a checkpoint is taken if no flush takes one. A start reads this many rows in
+/// Rows after which a state checkpoint is taken if no flush takes one. A start reads this many rows in
 /// about 10 ms. A checkpoint takes about as long, so in an outage at 300 rows a second the lane
 /// pays it every 3 seconds.
 pub(super) const CHECKPOINT_ROWS: u64 = 1_000;
@@ -29,13 +30,13 @@ impl Lane {
         self.day.save(storage, &self.head)?;
         set_meta(storage, CHECKPOINT, format!("{}:{}", self.head.seq, self.latest_ms))?;
         self.checkpoint = self.head.seq;
-        self.look_at_storage(storage);
+        self.check_storage_size(storage);
         Ok(())
     }
 
     /// Checks whether the storage is full. It runs at every checkpoint, so that an outage without
     /// alarms fills no more than the reserve.
-    pub(super) fn look_at_storage(&mut self, storage: &impl LaneSql) {
+    pub(super) fn check_storage_size(&mut self, storage: &impl LaneSql) {
         self.storage_full = storage.size_bytes() > MAX_STORAGE_BYTES;
     }
 }

@@ -14,7 +14,7 @@ const NAME: &str = "clock";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     /// The stored reading.
-    pub(super) look_ms: u64,
+    pub(super) reading_ms: u64,
     /// The reading before it, at least an hour earlier; 0 if there was none.
     pub(super) steady_ms: u64,
     /// When the clock last went back, as it read afterwards; 0 if it never did.
@@ -27,16 +27,16 @@ impl Clock {
     pub(super) fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
         let Some(stored) = meta(storage, NAME)? else { return Ok(Self::default()) };
         let numbers: Option<Vec<u64>> = stored.split(':').map(|text| text.parse().ok()).collect();
-        let Some([look_ms, steady_ms, back_ms, back_seq]) = numbers.as_deref() else {
-            return Err(unreadable("the looks at the clock"));
+        let Some([reading_ms, steady_ms, back_ms, back_seq]) = numbers.as_deref() else {
+            return Err(unreadable("the readings of the clock"));
         };
-        let (look_ms, steady_ms) = (*look_ms, *steady_ms);
-        Ok(Self { look_ms, steady_ms, back_ms: *back_ms, back_seq: *back_seq })
+        let (reading_ms, steady_ms) = (*reading_ms, *steady_ms);
+        Ok(Self { reading_ms, steady_ms, back_ms: *back_ms, back_seq: *back_seq })
     }
 
     pub(super) fn save(&self, storage: &impl LaneSql) -> Result<(), StorageError> {
-        let Self { look_ms, steady_ms, back_ms, back_seq } = self;
-        set_meta(storage, NAME, format!("{look_ms}:{steady_ms}:{back_ms}:{back_seq}"))
+        let Self { reading_ms, steady_ms, back_ms, back_seq } = self;
+        set_meta(storage, NAME, format!("{reading_ms}:{steady_ms}:{back_ms}:{back_seq}"))
     }
 
     /// Records that are kept for `kept_ms` are deleted if they are older than this time.

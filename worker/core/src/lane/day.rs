@@ -1,8 +1,8 @@
 //! How much the lane has written today.
 //!
 //! Rows need no counter: they are the sequence numbers since the day began. Bytes are added up in
-//! memory. `meta` has their sum up to a sequence number, at least up to the newest checkpoint; a
-//! start adds the bytes of the journal's rows after it.
+//! memory. `meta` has their sum up to a sequence number, at least up to the newest state
+//! checkpoint; a start adds the bytes of the journal's rows after it.
 //!
 //! INVARIANT (the count is exact): a row leaves the journal only after `meta` has its bytes, so a
 //! start computes the numbers that the lost memory had.

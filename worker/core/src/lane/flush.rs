@@ -2,11 +2,10 @@
 //!
 //! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
 //! statements, a lane that starts from the storage is complete. The order is: delete the audit counts; copy answers
-//! and nonces; write checkpoint and head; append to the tree; copy the rows to `flushed`; delete them from the
+//! and nonces; write state checkpoint and head; append to the tree; copy the rows to `flushed`; delete them from the
 //! journal; delete rows from `flushed` that are old enough.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,7 +18,7 @@ use super::storage::{
 };
 use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
-use crate::metrics::Tallies;
+use crate::metrics::{BatchMetrics, RowMembers, RowsByMembers, Tallies};
 use crate::sql::lane as sql;
 use crate::tlog::{Hash, leaf_hash};
 
@@ -31,6 +30,10 @@ const MAX_FLUSH_COUNTS: i64 = 500;
 
 /// Replay and nonce rows that one flush deletes: twice what a flush of the largest batch adds.
 const MAX_EXPIRED_ROWS: i64 = 4_000;
+
+/// Series with names that a lane remembers to have told D1 of, some 100 bytes each. With more, it begins anew, and D1 looks
+/// again at the next flush. D1 keeps at most 4,000 of a tenant.
+const MAX_TOLD_SERIES: usize = 4_000;
 
 /// The name in `meta` under which the lane keeps when its alarm is due.
 const ALARM_DUE: &str = "alarm_due";
@@ -53,8 +56,10 @@ pub struct FlushBatch {
     pub counts: String,
     /// Each count's event id and value, so that exactly these are deleted.
     pub count_keys: Vec<(String, i64)>,
-    /// What the rows add to metrics: a JSON array of series, each with the sequence numbers of its rows.
-    pub metrics: String,
+    /// What the rows add to metrics.
+    pub metrics: BatchMetrics,
+    /// Whether D1 may lack some of the series with names, so that it must look whether it has room for them.
+    pub has_new_series: bool,
     /// When it was made.
     pub at_ms: u64,
     /// The last sequence number that D1 has after the batch.
@@ -63,46 +68,39 @@ pub struct FlushBatch {
     pub report: Report,
 }
 
-/// The rows of a batch by the series that they add to, so that D1 reads each series once.
-#[derive(Default)]
-struct SeriesOfRows(BTreeMap<String, Vec<u64>>);
-
-impl SeriesOfRows {
-    /// A row whose series cannot be read is flushed all the same.
-    fn add(&mut self, seq: u64, series: &str) {
-        let series: Vec<&RawValue> = serde_json::from_str(series).unwrap_or_default();
-        for series in series {
-            match self.0.get_mut(series.get()) {
-                Some(rows) => rows.push(seq),
-                None => drop(self.0.insert(series.get().to_owned(), vec![seq])),
-            }
-        }
-    }
-
-    fn encode(&self) -> String {
-        let mut text = String::from("[");
-        for (series, rows) in &self.0 {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            // Plain data always serializes.
-            let rows = serde_json::to_string(rows).unwrap_or_default();
-            text.extend(["[", series, ",", &rows, "]"]);
-        }
-        text.push(']');
-        text
-    }
+/// The members of a stored row that a flush reads. What metrics need is read as JSON text, so that a row whose metrics
+/// cannot be read is flushed all the same.
+#[derive(Deserialize)]
+struct StoredRow<'a> {
+    #[serde(borrow)]
+    receipt: Cow<'a, str>,
+    #[serde(borrow)]
+    counted: Option<&'a RawValue>,
+    #[serde(borrow)]
+    decision: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason_code: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool: Option<&'a RawValue>,
 }
 
-/// The leaf of the receipt in a row.
-fn leaf_of(row: &str) -> Option<Hash> {
-    #[derive(Deserialize)]
-    struct Row<'a> {
-        #[serde(borrow)]
-        receipt: Cow<'a, str>,
+impl<'a> StoredRow<'a> {
+    fn members(&self, series: &'a str) -> RowMembers<'a> {
+        let Some(counted) = self.counted else {
+            return RowMembers { series, ..RowMembers::default() };
+        };
+        let text = |member: Option<&'a RawValue>| member.map_or("", RawValue::get);
+        RowMembers {
+            counted: counted.get(),
+            decision: text(self.decision),
+            reason_code: text(self.reason_code),
+            server: text(self.server),
+            tool: text(self.tool),
+            series,
+        }
     }
-    let row: Row<'_> = serde_json::from_str(row).ok()?;
-    Some(leaf_hash(row.receipt.as_bytes()))
 }
 
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
@@ -169,7 +167,7 @@ impl Lane {
         config: &Config,
         now_ms: u64,
     ) -> Result<Option<FlushBatch>, StorageError> {
-        self.look_at_clock(storage, now_ms)?;
+        self.check_clock(storage, now_ms)?;
         for count in self.counts.close(now_ms) {
             write_count(storage, &count)?;
         }
@@ -183,15 +181,15 @@ impl Lane {
             self.report_due = true;
         }
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
-        let mut metrics = SeriesOfRows::default();
+        let mut metrics = RowsByMembers::default();
         let mut oldest_ms = now_ms;
         rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
         let mut leaves = Vec::new();
-        // A start counts only the rows after the checkpoint.
+        // A start counts only the rows after the state checkpoint.
         let first = (self.head.seq + 1).saturating_sub(self.journal_rows);
-        for (row, next) in storage.exec(sql::ROWS, &[Value::Integer(0), limit])?.iter().zip(first..)
-        {
+        let stored = storage.exec(sql::ROWS, &[Value::Integer(0), limit])?;
+        for (row, next) in stored.iter().zip(first..) {
             let [Value::Integer(seq), Value::Text(hash), Value::Text(text), Value::Integer(at_ms)] =
                 row.as_slice()
             else {
@@ -208,10 +206,12 @@ impl Lane {
             }
             let (row, series) = split_metrics(text);
             rows.extend([row, "}"]);
-            metrics.add(next, series);
+            let stored: StoredRow<'_> =
+                serde_json::from_str(text).map_err(|_| unreadable("a row's receipt"))?;
+            metrics.add(next, stored.members(series));
             oldest_ms = oldest_ms.min(unsigned(*at_ms)?);
             hashes.push((next, hash.clone()));
-            leaves.push((next, leaf_of(text).ok_or_else(|| unreadable("a row's receipt"))?));
+            leaves.push((next, leaf_hash(stored.receipt.as_bytes())));
         }
         rows.push(']');
         let mut counts = Vec::new();
@@ -242,6 +242,9 @@ impl Lane {
             }
         };
         let counts = format!("[{}]", counts.join(","));
+        let mut metrics = metrics.metrics();
+        metrics.named.extend(self.tallies.named());
+        let has_new_series = !metrics.named.is_subset(&self.told_series);
         Ok(due.then(|| FlushBatch {
             rows,
             range,
@@ -250,7 +253,8 @@ impl Lane {
             leaves,
             counts,
             count_keys,
-            metrics: metrics.encode(),
+            metrics,
+            has_new_series,
             at_ms: now_ms,
             through: self.head.seq.saturating_sub(left),
             report: Report {
@@ -305,12 +309,14 @@ impl Lane {
             storage.exec(sql::DROP_COUNT, &key)?;
         }
         self.report_due = false;
+        self.note_told(batch);
         let Some((first, last)) = batch.range else { return Ok(Confirmed::Pruned) };
         let mut stored = stored.iter().skip_while(|(seq, _)| *seq < first);
         for journalled in &batch.hashes {
             if stored.next() != Some(journalled) {
                 // This batch's report assumed a confirmation (`Report::journal_rows`). The next report must not.
                 self.differs = true;
+                self.forget_told();
                 return Ok(Confirmed::HashDiffers { seq: journalled.0 });
             }
         }
@@ -331,6 +337,22 @@ impl Lane {
         // Only now that D1 has shown that it has them.
         self.forget_flushed(storage, batch.hashes.len())?;
         Ok(Confirmed::Pruned)
+    }
+
+    /// Makes the next flush tell D1 of all its series again: D1 was restored, and may lack any of them.
+    pub fn forget_told(&mut self) {
+        self.told_series.clear();
+    }
+
+    /// Remembers the series that D1 was told of.
+    fn note_told(&mut self, batch: &FlushBatch) {
+        if !batch.has_new_series {
+            return;
+        }
+        if self.told_series.len() > MAX_TOLD_SERIES {
+            self.told_series.clear();
+        }
+        self.told_series.extend(batch.metrics.named.iter().cloned());
     }
 
     /// When the lane's alarm is due, as [`Lane::set_alarm_due`] stored it. Memory does not survive the object's end, and
@@ -363,7 +385,7 @@ impl Lane {
         }
         let before = integer(self.clock.expired_ms(REPLAY_MS))?;
         storage.exec(sql::FORGET_APPROVALS, &[before, most])?;
-        self.look_at_storage(storage);
+        self.check_storage_size(storage);
         Ok(())
     }
 }

@@ -143,7 +143,7 @@ impl Lane {
         now_ms: u64,
         entry: impl FnOnce(&EventFacts<'_>) -> Result<(JournalEntry, AgentState), Problem>,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.look_at_clock(storage, now_ms)?;
+        self.check_clock(storage, now_ms)?;
         let state = AgentState::default();
         let entry = entry(&self.event_facts(config, &state, now_ms));
         self.write_event(storage, entry.map(Some), now_ms)

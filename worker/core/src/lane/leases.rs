@@ -164,7 +164,7 @@ impl Lane {
         let mut pool = pool(storage, subject)?;
         let Some(granted) = pool.grant(terms, ask, at) else { return Ok(None) };
         write_pool(storage, subject, &pool, at.now_ms)?;
-        self.look_at_clock(storage, at.now_ms)?;
+        self.check_clock(storage, at.now_ms)?;
         // Places of calls in progress have no window that could be over.
         if !matches!(terms, Terms::Slots { .. }) {
             let before = integer((self.steady_ms() / DAY_MS).saturating_sub(POOL_DAYS))?;

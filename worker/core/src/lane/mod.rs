@@ -8,7 +8,7 @@
 //! runs during a method, and its writes become durable together.
 //!
 //! A start reads the chain's head from `meta` and from the journal's last row, and agents' states
-//! from the rows after the newest checkpoint. The state of any other agent is read from its
+//! from the rows after the newest state checkpoint. The state of any other agent is read from its
 //! snapshot (`agents`) when the agent calls.
 //!
 //! Out of scope: reading and writing D1 (`worker/edge`), and deciding ([`crate::gate`]).
@@ -26,7 +26,6 @@ mod journal;
 mod leases;
 mod limits;
 mod log_keys;
-mod looks;
 mod lost;
 mod observe;
 mod outbox;
@@ -39,6 +38,7 @@ mod repair;
 mod reservations;
 mod retention;
 mod runs;
+mod shared_windows;
 mod state;
 mod storage;
 mod tree;
@@ -50,12 +50,12 @@ pub use calls::{Answers, Called};
 pub use flush::{Confirmed, FlushBatch, Report};
 pub use head_log::{TELL_HEAD_MS, Told};
 pub use log_keys::{LogKeys, LogName};
-pub use looks::PRUNE_WINDOWS_MS;
 pub use outbox::{Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use publish::{KeptRows, Standing, Unpublished};
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
+pub use shared_windows::PRUNE_WINDOWS_MS;
 pub use state::Lane;
 pub use storage::{LaneSql, StorageError, Value};
 pub use tree::{MAX_PUBLISHED_LEAVES, TileCursor, TreeHead, decode_hashes, encode_hashes};

@@ -23,11 +23,11 @@ use crate::problem::{Problem, ProblemCode};
 use crate::receipt::ChainHead;
 use crate::registry::{EpochPush, PendingPushes, TenantRecord};
 use crate::velocity::Counted;
-use crate::velocity::shared::Look;
+use crate::velocity::shared::CountRequest;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 14;
+pub const PROTOCOL_VERSION: u8 = 15;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -84,7 +84,8 @@ pub enum LaneRequest<'a> {
     ReadRow { seq: u64 },
     /// Reply: [`LaneReply::Rows`].
     ReadRows { from: u64 },
-    /// Read what was used of limits, by the names of the books. Reply: [`LaneReply::Books`].
+    /// Read what was used of limits, by the names of the books. The name of an agent's requests
+    /// ([`crate::gate::limits::request_book`]) reads its bucket. Reply: [`LaneReply::Books`].
     ReadBooks { names: Vec<String> },
     /// Ask a limit's counter object for parts of the limit. Reply: [`LaneReply::Leased`].
     Lease(Cow<'a, LeaseCommand>),
@@ -94,11 +95,11 @@ pub enum LaneRequest<'a> {
     /// Read what a limit's counter object granted for these subjects; for the first ones if none is named. Reply:
     /// [`LaneReply::Pools`].
     ReadPools { subjects: Vec<String> },
-    /// Ask the object of a tenant's window what is in it, and count the call `entry`, unless that is empty. Reply:
-    /// [`LaneReply::Counted`].
-    Look { entry: String, look: Look },
+    /// Count the call `entry` in a tenant's window, and return the count of the other calls. If `entry` is empty, only
+    /// return the count. Reply: [`LaneReply::Counted`].
+    CountCall { entry: String, request: CountRequest },
     /// The call `entry` does not pass, so it does not count. Reply: [`LaneReply::Done`].
-    Withdraw { entry: String, look: Look },
+    Withdraw { entry: String, request: CountRequest },
     /// Write a lane's checkpoint into the tenant's head log. Reply: [`LaneReply::Done`].
     KeepCheckpoint(LaneCheckpoint),
     /// Write new events of the tenant's registry into its head log, soon. Reply: [`LaneReply::Done`].
@@ -141,7 +142,7 @@ pub enum LaneReply {
     Row(Option<String>),
     /// A JSON array of journal rows.
     Rows(String),
-    /// One book for each name, in order, as it is stored; empty where nothing was used.
+    /// One book for each name, in order, as a book is stored; empty where nothing was used.
     Books(Vec<String>),
     /// `None` if the limit's time zone is unknown.
     Leased(Option<Granted>),

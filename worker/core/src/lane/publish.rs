@@ -1,4 +1,4 @@
-//! How a lane publishes its tree: as checkpoints that it signs, each of which extends the one that D1 has.
+//! How a lane publishes its tree: as signed checkpoints, each of which extends the one that D1 has.
 //!
 //! INVARIANT (one history): a checkpoint is published only if the one in D1 is of this tree, at an earlier size. If it is
 //! not, either D1 or the lane's storage is not what it was. The lane then writes nothing more until a person has repaired

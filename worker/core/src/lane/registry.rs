@@ -23,7 +23,7 @@ const SHAPE: &str = "records_shape";
 
 /// Raise it whenever a stored record gets a member that restricts calls, or another form: records of an older version
 /// lack it, and must not be used.
-const RECORDS_SHAPE: &str = "5";
+const RECORDS_SHAPE: &str = "6";
 
 impl Lane {
     /// The epoch of the stored records, and when D1 last confirmed it.

@@ -219,7 +219,10 @@ impl RegistryCache {
             return false;
         }
         self.tenant = Some(loaded.tenant);
-        let limits_of_agent = loaded.agent.as_ref().map_or(0, |agent| agent.limits.len());
+        let limits_of_agent = loaded
+            .agent
+            .as_ref()
+            .map_or(0, |agent| agent.limits.len() + usize::from(agent.request_rate.is_some()));
         let limits_of_credential = loaded.credential.as_ref().map_or(0, |it| it.limits.len());
         self.count_limits(limits_of_agent + limits_of_credential);
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);

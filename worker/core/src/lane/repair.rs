@@ -5,7 +5,7 @@ use super::outbox::MAX_PAUSE_MS;
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer};
 use crate::clock::CLOCK_TOLERANCE_MS;
-use crate::gate::Counted;
+use crate::gate::CountedEvent;
 use crate::receipt::retention::PRUNE_INTERVAL_MS;
 use crate::sql::lane as sql;
 
@@ -24,32 +24,32 @@ impl Lane {
     }
 
     /// Reads the clock, and repairs the lane's stored times if the clock went back.
-    pub(super) fn look_at_clock(
+    pub(super) fn check_clock(
         &mut self,
         storage: &impl LaneSql,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        let Clock { look_ms, steady_ms, .. } = self.clock;
-        let back = now_ms.saturating_add(CLOCK_TOLERANCE_MS) < look_ms;
-        let looks = back || now_ms >= look_ms.saturating_add(STEADY_MS);
+        let Clock { reading_ms, steady_ms, .. } = self.clock;
+        let back = now_ms.saturating_add(CLOCK_TOLERANCE_MS) < reading_ms;
+        let reads = back || now_ms >= reading_ms.saturating_add(STEADY_MS);
         if back {
             self.clock = Clock {
-                look_ms: now_ms,
+                reading_ms: now_ms,
                 steady_ms: steady_ms.min(now_ms),
                 back_ms: now_ms,
                 back_seq: self.head.seq,
             };
             repair_due_times(storage, now_ms)?;
-        } else if looks {
-            self.clock = Clock { look_ms: now_ms, steady_ms: look_ms, ..self.clock };
+        } else if reads {
+            self.clock = Clock { reading_ms: now_ms, steady_ms: reading_ms, ..self.clock };
         }
-        if looks {
+        if reads {
             // Stored last: if a repair fails, it is repeated, which is a no-op for what was
             // repaired.
             self.clock.save(storage)?;
         }
         if back | self.day.repair_clock(storage, &self.head, now_ms)? {
-            self.count(storage, Counted::ClockRepaired, LANE, now_ms)?;
+            self.count(storage, CountedEvent::ClockRepaired, LANE, now_ms)?;
         }
         Ok(())
     }

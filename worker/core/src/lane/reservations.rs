@@ -3,6 +3,8 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer};
 use crate::clock::DAY_MS;
+use crate::gate::limits::agent_of_requests;
+use crate::limit::Book;
 use crate::limit::reservation::{Ending, Reservation};
 use crate::metrics::{ReservationEvent, Series};
 use crate::sql::lane as sql;
@@ -54,17 +56,39 @@ impl Lane {
         storage.exec(sql::FORGET_BOOKS, &[before, Value::Integer(MAX_FORGOTTEN_BOOKS)]).map(drop)
     }
 
-    /// The books of these names as they are stored; empty texts where nothing was used.
+    /// The books of these names as they are stored, and the buckets of agents' requests as they are now; empty texts
+    /// where nothing was used.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn books(storage: &impl LaneSql, names: &[String]) -> Result<Vec<String>, StorageError> {
+    pub fn books(
+        &mut self,
+        storage: &impl LaneSql,
+        names: &[String],
+        now_ms: u64,
+    ) -> Result<Vec<String>, StorageError> {
         let read = |name: &String| {
+            if let Some(agent) = agent_of_requests(name) {
+                return self.book_of_requests(storage, agent, now_ms);
+            }
             let rows = storage.exec(sql::BOOK, &[Value::Text(name.clone())])?;
             Ok(first_text(&rows).unwrap_or_default().to_owned())
         };
         names.iter().map(read).collect()
+    }
+
+    fn book_of_requests(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        now_ms: u64,
+    ) -> Result<String, StorageError> {
+        self.hold(storage, agent, now_ms)?;
+        let bucket = self.agents.get(agent).and_then(|held| held.state.bucket);
+        // Plain data always serializes.
+        let text = |bucket| serde_json::to_string(&Book::of_requests(bucket)).unwrap_or_default();
+        Ok(bucket.map(text).unwrap_or_default())
     }
 
     /// When the next reservation ends; `None` if there is none.

@@ -9,7 +9,7 @@ use crate::provenance::run::{Observation, RUN_MS, RunValues};
 use crate::sql::lane as sql;
 
 /// Runs in memory. With more, or with more values, the one that was used longest ago is dropped, and read
-/// again when it calls. A full run has 40,000 values and takes about a megabyte.
+/// again when it calls. A full run has 56,000 values and takes about a megabyte.
 const MAX_RUNS: usize = 256;
 const MAX_VALUES: usize = 400_000;
 

@@ -1,6 +1,6 @@
 //! A lane in memory: what it keeps, and how it starts from its storage.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::audit::AuditCounts;
 use super::clock::Clock;
@@ -16,13 +16,13 @@ use super::tree::{Published, Tree, publication};
 use super::windows::Windows;
 use crate::bucket::Bucket;
 use crate::gate::config::MAX_STORAGE_BYTES;
-use crate::gate::{AgentState, Counted};
+use crate::gate::{AgentState, CountedEvent};
 use crate::metrics::{Series, Tallies};
 use crate::receipt::{ChainHead, GENESIS};
 use crate::sql::lane as sql;
 
-/// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
-/// again when they call. A state takes about 300 bytes.
+/// Agents in memory. With more, those without a row after the state checkpoint are dropped, and
+/// read again when they call. A state takes about 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
 /// Agents with a count of their own within a minute.
@@ -33,7 +33,7 @@ const MAX_COUNTED_AGENTS: usize = 1_024;
 pub(super) struct Held {
     pub(super) state: AgentState,
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
-    /// 0. Up to the checkpoint, the agent's snapshot is as new.
+    /// 0. Up to the state checkpoint, the agent's snapshot is as new.
     pub(super) journalled: u64,
     /// The rate limit of callers without a credential before they are identified ([`Lane::admit`]). In memory only: an
     /// attacker who gets the lane evicted gains little.
@@ -46,7 +46,7 @@ pub struct Lane {
     pub(super) identity: Option<(String, u16)>,
     pub(super) head: ChainHead,
     pub(super) journal_rows: u64,
-    /// The sequence number of the newest checkpoint.
+    /// The sequence number of the newest state checkpoint.
     pub(super) checkpoint: u64,
     /// The latest time of any row, including pruned rows.
     pub(super) latest_ms: u64,
@@ -61,6 +61,8 @@ pub struct Lane {
     /// The number of the next flush: higher than that of any before it, also before a restart.
     pub(super) flushes: u64,
     pub(super) tallies: Tallies,
+    /// The series with names that D1 was told of since the lane is in memory.
+    pub(super) told_series: BTreeSet<String>,
     /// Whether D1 has not confirmed the newest tallies, or has a report that was overtaken.
     pub(super) report_due: bool,
     /// Whether D1 has other receipts than the lane, as it answered to the last batch.
@@ -154,6 +156,7 @@ impl Lane {
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             flushes: starts.saturating_mul(1 << 32),
             tallies: tallies(storage)?,
+            told_series: BTreeSet::new(),
             // Tallies go with the next flush, which the rest of the storage may need.
             report_due: false,
             differs: false,
@@ -213,7 +216,7 @@ impl Lane {
         agent: &str,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        self.look_at_clock(storage, now_ms)?;
+        self.check_clock(storage, now_ms)?;
         if !self.agents.contains_key(agent) {
             if self.agents.len() >= MAX_AGENTS {
                 self.agents.retain(|_, held| held.journalled > self.checkpoint);
@@ -224,7 +227,7 @@ impl Lane {
         }
         let held = self.agents.get_mut(agent);
         if held.is_some_and(|held| held.state.repair_clock(now_ms)) {
-            self.count(storage, Counted::ClockRepaired, agent, now_ms)?;
+            self.count(storage, CountedEvent::ClockRepaired, agent, now_ms)?;
         }
         Ok(())
     }
@@ -233,7 +236,7 @@ impl Lane {
     pub(super) fn count(
         &mut self,
         storage: &impl LaneSql,
-        counted: Counted,
+        counted: CountedEvent,
         source: &str,
         now_ms: u64,
     ) -> Result<(), StorageError> {

@@ -15,7 +15,7 @@ use crate::sql::lane as sql;
 /// The name in `meta` under which the tallies are kept.
 pub(super) const TALLIES: &str = "tallies";
 
-/// The name in `meta` under which the newest checkpoint is kept.
+/// The name in `meta` under which the newest state checkpoint is kept.
 pub(super) const CHECKPOINT: &str = "checkpoint";
 
 /// A value of SQLite.
@@ -194,8 +194,8 @@ pub(super) fn steps(entries: &[&JournalEntry], now_ms: u64) -> String {
     serde_json::Value::Array(steps.collect()).to_string()
 }
 
-/// The sequence number of the newest checkpoint, and the latest time of any row. Both are 0 before
-/// the first checkpoint, and in a storage of a version that took none.
+/// The sequence number of the newest state checkpoint, and the latest time of any row. Both are 0 before
+/// the first one, and in a storage of a version that took none.
 pub(super) fn checkpoint(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
     let (seq, stored_ms) = match meta(storage, CHECKPOINT)? {
         Some(stored) => {

@@ -1,4 +1,4 @@
-//! The windows of agents, stored and in memory.
+//! The velocity windows of agents, stored and in memory.
 
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
-use super::definition::{Kind, Limit, Unclear};
+use super::definition::{Kind, Limit, REQUESTS, Unclear};
 use super::lease::{self, Answer, Granted, Lease, Leased, Need, Returned};
 use super::numbers::Numbers;
 use super::reservation::{Ending, Reservation, Source, Take};
@@ -298,6 +298,12 @@ impl Book {
             Some(Counter::Lease(lease)) => Some(lease.give_back(keep)),
             _ => None,
         }
+    }
+
+    /// A book of an agent's requests, whose bucket is in the agent's state.
+    #[must_use]
+    pub fn of_requests(bucket: Bucket) -> Self {
+        Self { counters: vec![(REQUESTS.into(), Counter::Rate(bucket))] }
     }
 
     /// A stored book; `None` if it cannot be read.

@@ -58,6 +58,18 @@ text_enum! {
 }
 
 text_enum! {
+    /// What a limit counts: calls of tools, or all requests of an agent.
+    #[derive(Default)]
+    Covers {
+        /// Calls of tools, once the tool is known.
+        #[default]
+        Calls = "calls",
+        /// All requests of an agent, also those that call no tool.
+        Requests = "requests",
+    }
+}
+
+text_enum! {
     /// Which calls a limit covers.
     Access {
         Read = "read",
@@ -332,6 +344,30 @@ impl TryFrom<Stored> for Limit {
             revision,
             known: KnownPeriod::default(),
         })
+    }
+}
+
+/// The counter of a [`RequestRate`].
+pub const REQUESTS: &str = "requests";
+
+/// The limit of an agent's requests ([`Covers::Requests`]). An agent has one bucket for its requests, in its state and
+/// not in a book. The bucket stays if the limit is changed, deleted, or replaced by another.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Limit")]
+pub struct RequestRate {
+    /// Its counter is [`REQUESTS`].
+    pub limit: Limit,
+    pub rate: Rate,
+}
+
+impl TryFrom<Limit> for RequestRate {
+    type Error = &'static str;
+
+    fn try_from(limit: Limit) -> Result<Self, Self::Error> {
+        let Rule::Rate(rate) = limit.rule else {
+            return Err("a limit of requests is of the kind `rate`");
+        };
+        Ok(Self { limit: Limit { counter: REQUESTS.into(), ..limit }, rate })
     }
 }
 

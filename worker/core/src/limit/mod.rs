@@ -25,8 +25,8 @@ pub mod window;
 pub use amount::Amount;
 pub use book::{Book, Checked};
 pub use definition::{
-    Access, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS,
-    Refused, Unclear,
+    Access, Covers, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
+    MAX_SHARED_LIMITS, REQUESTS, Refused, RequestRate, Unclear,
 };
 pub use rule::{Calendar, Currency, Measured, Rule};
 pub use violation::Violation;

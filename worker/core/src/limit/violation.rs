@@ -43,7 +43,7 @@ text_enum! {
 }
 
 impl Violation {
-    pub(super) fn exceeded(limit: &Limit) -> Box<Self> {
+    pub(crate) fn exceeded(limit: &Limit) -> Box<Self> {
         Box::new(Self {
             limit_id: limit.limit_id.clone(),
             kind: limit.kind,

@@ -1,4 +1,4 @@
-//! Calendar windows in time zones.
+//! The windows of limits: parts of the calendar of a time zone.
 //!
 //! A window has a number: that of its minute, hour, day, week or month in local time. Numbers never go back
 //! while the clock goes forward, except for the hour that is there twice when daylight saving ends; a limit

@@ -129,6 +129,20 @@ pub fn named(message: &Message) -> Result<Vec<Candidate>, RpcError> {
     named.ok_or_else(|| invalid("the parameters are not valid for this method"))
 }
 
+/// What such a request says to the server, except for MCP's own words in it and `_meta`.
+#[must_use]
+pub fn said(message: &Message) -> Json {
+    let Json::Object(params) = &message.params else { return Json::Object(Vec::new()) };
+    let mut said = params.clone();
+    said.retain(|(name, _)| name != "_meta");
+    for (name, value) in &mut said {
+        if let (Json::Object(reference), "ref") = (value, name.as_str()) {
+            reference.retain(|(name, _)| name != "type");
+        }
+    }
+    Json::Object(said)
+}
+
 fn invalid(message: &str) -> RpcError {
     RpcError::in_band(INVALID_PARAMS, message)
 }
@@ -274,6 +288,22 @@ mod tests {
             ("subscriptions/listen", r#"{"notifications":{"resourceSubscriptions":[1]}}"#, None),
         ] {
             assert_eq!(named(&message(method, params)).ok(), expected, "{params}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_says_is_all_but_the_words_of_mcp() {
+        for (params, expected) in [
+            (r#"{"uri":"a","_meta":{"progressToken":1}}"#, r#"{"uri":"a"}"#),
+            (
+                r#"{"ref":{"type":"ref/resource","uri":"a://{x}"},"argument":{"name":"x","value":"s"},"context":{"arguments":{"y":"t"}}}"#,
+                r#"{"argument":{"name":"x","value":"s"},"context":{"arguments":{"y":"t"}},"ref":{"uri":"a://{x}"}}"#,
+            ),
+            (r#"{"ref":5}"#, r#"{"ref":5}"#),
+            ("{}", "{}"),
+            ("null", "{}"),
+        ] {
+            assert_eq!(said(&message("m", params)).canonical(), expected);
         }
     }
 }

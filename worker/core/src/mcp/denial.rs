@@ -102,7 +102,17 @@ pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
         code if code.is_about_warrant() => RpcError::in_band(WARRANT_DENIED, text(decision, what)),
         _ => RpcError::in_band(DENIED, text(decision, what)),
     };
-    error.with_data(&meta(decision))
+    let mut data = meta(decision);
+    if let Some(approvals) = &decision.warrant_approvals {
+        // Under the names that Tenuo's clients read. The counts are present only if there are approvals already: by
+        // them, such clients tell the first request from a later one.
+        data.set("request_hash", &approvals.request_hash);
+        if approvals.got > 0 {
+            data.set("got", &approvals.got);
+            data.set("need", &approvals.need);
+        }
+    }
+    error.with_data(&data)
 }
 
 /// The members of `_meta` that describe a decision.
@@ -229,6 +239,8 @@ pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
 mod tests {
     use super::*;
     use crate::gate::proxy::ProxyApproval;
+    use crate::warrant::NeededApprovals;
+    use serde_json::{Value, json};
 
     fn decision(decision: Decision, reason_code: ReasonCode, approval: bool) -> ProxyDecision {
         ProxyDecision {
@@ -240,6 +252,7 @@ mod tests {
             redacted_fields: Vec::new(),
             shield: Default::default(),
             violated_limits: Vec::new(),
+            warrant_approvals: None,
             approval: approval.then(|| ProxyApproval {
                 approval_id: "a1".to_owned(),
                 expires_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -331,6 +344,23 @@ mod tests {
         let body: serde_json::Value = serde_json::from_str(&body).unwrap();
         let meta = &body["result"]["_meta"];
         assert_eq!(meta["dev.gateward/violated_limits"], serde_json::json!([limit]));
+    }
+
+    #[test]
+    fn a_denial_for_want_of_approvals_has_the_request_hash_and_the_counts() {
+        for (got, counts) in [(0, [Value::Null, Value::Null]), (1, [json!(1), json!(2)])] {
+            let needed = NeededApprovals { request_hash: "ab".to_owned(), got, need: 2 };
+            let denied = ProxyDecision {
+                warrant_approvals: Some(needed),
+                ..decision(Decision::Deny, ReasonCode::WarrantApprovalMissing, false)
+            };
+            let (status, body) = answer(&denied, "s/t", DenialForm::Result, Era::Stateless, "7");
+            let body: Value = serde_json::from_str(&body).unwrap();
+            let (code, data) = (&body["error"]["code"], &body["error"]["data"]);
+            assert_eq!((status, code, &data["request_hash"]), (200, &json!(-32_002), &json!("ab")));
+            assert_eq!([&data["got"], &data["need"]], counts.each_ref());
+            assert_eq!(data["dev.gateward/reason_code"], "warrant_approval_missing");
+        }
     }
 
     #[test]

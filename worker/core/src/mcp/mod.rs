@@ -20,6 +20,7 @@ pub mod method;
 pub mod origin;
 pub mod parts;
 pub mod redact;
+pub mod response;
 pub mod review;
 pub mod seal;
 pub mod sse;

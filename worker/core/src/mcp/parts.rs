@@ -83,7 +83,8 @@ fn block(
             "content" | "resource" if !nested => block(value, pointer, true, false, found),
             "type" | "mimeType" | "role" | "data" | "blob" => {
                 let text = serde_json::from_str(value).unwrap_or_else(|_| value.to_owned());
-                found(Part::new(Kind::Rest, pointer, Cow::Owned(text)));
+                let kind = if matches!(name, "data" | "blob") { Kind::File } else { Kind::Rest };
+                found(Part::new(kind, pointer, Cow::Owned(text)));
             }
             _ => {
                 if !KNOWN.contains(&name) {
@@ -142,7 +143,7 @@ mod tests {
                     "Rest /contents/0/uri#key uri",
                     "Text /contents/0/uri \"a:b\" json",
                     "Text /contents/0/text x",
-                    "Rest /contents/1/blob eA==",
+                    "File /contents/1/blob eA==",
                 ],
             ),
             (

@@ -2,7 +2,7 @@
 
 use super::list::Metric;
 
-/// What D1 keeps of one metric of a tenant. `FLUSH_METRICS` in `sql/d1.rs` has the numbers too.
+/// What D1 keeps of one metric of a tenant. `ADMIT_SERIES` in `sql/d1.rs` has the numbers too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricBound {
     pub metric: Metric,
@@ -26,8 +26,8 @@ const fn bound(metric: Metric, names_max: usize, series_max: usize) -> MetricBou
 /// - Limits: each has one kind, until it is replaced by a limit of another kind.
 /// - Forwarded calls: each server has at most seven outcomes with ten buckets each, and usually about twenty of these.
 ///
-/// A series that is beyond them is new in each flush, so each flush then reads all series of its metric. So the bounds
-/// of series also bound what a flush reads.
+/// A flush with a series that D1 does not have reads all series of its metric. So the bounds of series also bound what a
+/// flush reads.
 pub const BOUNDS: [MetricBound; 4] = [
     bound(Metric::Decisions, 300, 1_000),
     bound(Metric::CredentialDecisions, 200, 1_000),
@@ -57,8 +57,8 @@ const _: () = {
 /// time is a clock that jumped, and D1's sums are 64-bit integers: a flush that exceeds one would fail for ever.
 pub const MAX_OBSERVED_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// The names of series beyond [`BOUNDS`]. No server and no limit can have this name. `FLUSH_METRICS` in
-/// `sql/d1.rs` has it too.
+/// The names of series beyond [`BOUNDS`]. No server and no limit can have this name. The
+/// statements in `sql/d1.rs` have it too.
 pub const OTHER: &str = "_other";
 
 /// A server or tool that is not registered, or was not looked up because the call was denied before.

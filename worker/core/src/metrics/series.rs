@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::bounds::MAX_OBSERVED_MS;
 use super::list::{Kind, Metric};
-use crate::decision::{Decision, ReasonCode};
+use crate::decision::Decision;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -41,36 +41,6 @@ text_enum! {
     }
 }
 
-/// A key id as metrics show it: `kh_` and eight hexadecimal digits of a keyed hash. A reader of metrics cannot test
-/// guesses of key ids, because the hash's key is derived from the worker's MAC key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyHash([u8; 11]);
-
-impl KeyHash {
-    /// The text of a hash.
-    #[must_use]
-    pub fn new(hash: u64) -> Self {
-        // Each of the eight low digits gets a byte of its own, the lowest digit first. All become text at once.
-        let mut digits = hash & 0xffff_ffff;
-        digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
-        digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
-        digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-        let is_letter = ((digits + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-        let to_letter = u64::from(b'a' - b'0' - 10);
-        let ascii = digits + 0x3030_3030_3030_3030 + is_letter * to_letter;
-        let mut text = *b"kh_00000000";
-        if let Some(end) = text.last_chunk_mut() {
-            *end = ascii.to_le_bytes();
-        }
-        Self(text)
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
 /// Appends texts one after the other.
 macro_rules! put {
     ($out:ident, $($text:expr),+) => {{ $($out.push_str($text);)+ }};
@@ -79,16 +49,6 @@ macro_rules! put {
 /// One more of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series<'a> {
-    Decision {
-        decision: Decision,
-        reason: ReasonCode,
-        server: &'a str,
-        tool: &'a str,
-    },
-    CredentialDecision {
-        decision: Decision,
-        credential: KeyHash,
-    },
     DegradedDecision,
     /// `provenance` is the lowest level of the destinations, or `none` if they were not looked up.
     Write {
@@ -127,8 +87,6 @@ impl Series<'_> {
     #[must_use]
     pub const fn metric(&self) -> Metric {
         match self {
-            Self::Decision { .. } => Metric::Decisions,
-            Self::CredentialDecision { .. } => Metric::CredentialDecisions,
             Self::DegradedDecision => Metric::DegradedDecisions,
             Self::Write { .. } => Metric::Writes,
             Self::LimitHit { .. } => Metric::LimitsHit,
@@ -156,21 +114,6 @@ impl Series<'_> {
     /// text, whose length the compiler knows, and serde escapes only names that need it.
     pub fn push(&self, out: &mut String) {
         match *self {
-            Self::Decision { decision, reason, server, tool } => {
-                put!(
-                    out,
-                    r#"["decisions",[""#,
-                    decision.as_str(),
-                    r#"",""#,
-                    reason.code(),
-                    r#""],[""#
-                );
-                put!(out, &escaped(server), r#"",""#, &escaped(tool), r#""]]"#);
-            }
-            Self::CredentialDecision { decision, credential } => {
-                put!(out, r#"["credential_decisions",[""#, decision.as_str(), r#""],[""#);
-                put!(out, credential.as_str(), r#""]]"#);
-            }
             Self::DegradedDecision => put!(out, r#"["degraded_decisions",[],[]]"#),
             Self::Write { decision, tainted, provenance } => {
                 let tainted = if tainted { "true" } else { "false" };
@@ -246,22 +189,6 @@ mod tests {
     #[test]
     fn series_format_unchanged() {
         for (series, expected) in [
-            (
-                Series::Decision {
-                    decision: Decision::Allow,
-                    reason: ReasonCode::PolicyAllow,
-                    server: "github",
-                    tool: "get_issue",
-                },
-                r#"["decisions",["allow","policy_allow"],["github","get_issue"]]"#,
-            ),
-            (
-                Series::CredentialDecision {
-                    decision: Decision::Deny,
-                    credential: KeyHash::new(0xdead_beef_0123_45af),
-                },
-                r#"["credential_decisions",["deny"],["kh_fa543210"]]"#,
-            ),
             (Series::DegradedDecision, r#"["degraded_decisions",[],[]]"#),
             (
                 Series::Write { decision: Decision::Allow, tainted: true, provenance: "none" },

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::bounds::OTHER;
+use super::rows::named;
 use super::series::Series;
 
 /// Series of a lane's tallies. Without names there are about 30. The rest are limits that stopped calls at once
@@ -53,6 +54,16 @@ impl Tallies {
     /// The totals as a JSON object, to be stored before they are sent; `None` if nothing changed.
     pub fn store(&mut self) -> Option<String> {
         std::mem::take(&mut self.changed).then(|| self.encode())
+    }
+
+    /// The series that have names, each as [`named`] makes it.
+    pub fn named(&self) -> impl Iterator<Item = String> {
+        self.totals.keys().filter_map(|series| named(series))
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.totals.is_empty()
     }
 
     /// The totals as a JSON object.

@@ -2,11 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::action;
 use super::level::Level;
 use super::roles::Reach;
 
 /// Sinks that an explanation names: those of the lowest levels come first.
 pub const MAX_EXPLAINED_SINKS: usize = 16;
+
+/// The sink of a tool of high or critical risk: the action itself, which the user must ask for.
+pub const TOOL: &str = "#tool";
 
 /// Bytes of a sink's pointer in JSON, as far as it is kept. A registered pointer has at most 256, and each of its stars
 /// becomes a number of up to four digits. Without registered ones, the caller names the arguments.
@@ -41,9 +45,10 @@ pub struct SinkOrigin {
     pub decision_id: Option<String>,
     pub level: Level,
     /// A JSON Pointer to the argument, shortened. `#links` after it: a link or address inside of a content. `#name` after
-    /// it: its last name, which the tool's schema does not declare. `…` at its end: it is longer.
+    /// it: its last name, which the tool's schema does not declare. `#pair` after it: what it names together with another
+    /// argument, or the two parts of `owner/name`. `…` at its end: it is longer. `#tool`: the action itself.
     pub sink: String,
-    /// The tool of that call, as `server/tool`.
+    /// The tool of that call, as `server/tool`. Of `#tool`: the tool that is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub tool: Option<String>,
@@ -58,7 +63,17 @@ impl SinkOrigin {
     /// The origin in words that follow "was".
     #[must_use]
     pub fn words(&self, instruction_known: bool) -> String {
-        let Self { call, decision_id, level, tool, .. } = self;
+        let Self { call, decision_id, level, tool, sink } = self;
+        if sink == TOOL {
+            let action = action::of_tool(tool.as_deref().unwrap_or_default());
+            return match (level, instruction_known) {
+                (Level::Instruction, _) => {
+                    "asked for by the instruction or plan, or approved in this run".to_owned()
+                }
+                (_, true) => ["not asked for: the instruction does not ask to ", &action].concat(),
+                (_, false) => "not asked for: the run has no instruction".to_owned(),
+            };
+        }
         let seen = match (level, tool, call) {
             (Level::Instruction, ..) => {
                 return "named by the instruction or plan, or approved in this run".to_owned();

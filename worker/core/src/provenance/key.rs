@@ -28,6 +28,12 @@ impl ValueKey {
     pub fn hash(&self, normal: &[u8]) -> u64 {
         SipHasher13::new_with_key(&self.0).hash(normal)
     }
+
+    /// The hash of a text whose normal form is another value. No normal form begins with the byte 0xff.
+    #[must_use]
+    pub fn verbatim(&self, text: &str) -> u64 {
+        self.hash(&[b"\xff\"", text.trim().as_bytes()].concat())
+    }
 }
 
 /// A set of hashes. They are uniform already, so they are not hashed again.

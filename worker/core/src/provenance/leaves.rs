@@ -5,19 +5,41 @@ use crate::json::Json;
 /// Calls `found` with each value that is not empty, no array and no object, and with each name in an object
 /// that [can be a value](can_be_value).
 pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
+    visit(value, true, found);
+}
+
+/// The same without the names.
+pub fn each_value(value: &Json, found: &mut dyn FnMut(&Json)) {
+    visit(value, false, found);
+}
+
+fn visit(value: &Json, names: bool, found: &mut dyn FnMut(&Json)) {
     match value {
         Json::Null => {}
         Json::String(text) if text.is_empty() => {}
-        Json::Array(items) => items.iter().for_each(|item| each_leaf(item, found)),
+        Json::Array(items) => items.iter().for_each(|item| visit(item, names, found)),
         Json::Object(fields) => {
             for (name, field) in fields {
-                if can_be_value(name) {
+                if names && can_be_value(name) {
                     found(&Json::String(name.clone()));
                 }
-                each_leaf(field, found);
+                visit(field, names, found);
             }
         }
         _ => found(value),
+    }
+}
+
+/// Whether an empty text or an empty object is in a value. A tool can take it for "all": an empty filter. A null is as if
+/// the argument were left out, and an empty list names nobody.
+pub fn has_blank(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.iter().any(has_blank),
+        Json::Object(fields) => {
+            fields.is_empty() || fields.iter().any(|(_, field)| has_blank(field))
+        }
+        _ => false,
     }
 }
 

@@ -22,14 +22,49 @@ const LINKED_DOMAINS: &[&str] = &[
     "tr", "tv", "ua", "uk", "us", "vip", "website", "work", "world", "xyz", "za", "zone",
 ];
 
-/// Ends of file names. `report.md/2` is a path, although `md` is a top-level domain. Sorted.
+/// Ends of file names that are no top-level domains. Sorted.
 const FILE_EXTENSIONS: &[&str] = &[
-    "bak", "bin", "bz", "c", "cfg", "cpp", "css", "csv", "d", "db", "doc", "docx", "env", "exe",
-    "gif", "go", "gz", "h", "html", "ico", "ini", "ipynb", "java", "jpeg", "jpg", "js", "json",
-    "jsx", "kt", "lock", "log", "md", "mov", "mp", "old", "pdf", "php", "png", "ppt", "pptx", "ps",
-    "py", "rb", "rs", "rst", "sh", "so", "sql", "svg", "swift", "tar", "tgz", "toml", "ts", "tsx",
-    "txt", "xls", "xlsx", "xml", "yaml", "yml", "zip",
+    "asp", "aspx", "bak", "bin", "c", "cfg", "cpp", "css", "csv", "d", "db", "doc", "docx", "env",
+    "exe", "gif", "go", "gz", "h", "htm", "html", "ico", "ini", "ipynb", "java", "jpeg", "jpg",
+    "js", "json", "jsp", "jsx", "kt", "lock", "log", "old", "pdf", "php", "png", "ppt", "pptx",
+    "rb", "rst", "sql", "svg", "swift", "tar", "tgz", "toml", "ts", "tsx", "txt", "xls", "xlsx",
+    "xml", "yaml", "yml",
 ];
+
+/// Ends of file names that are top-level domains too. `main.rs:12` and `guide.md#top` are files, but clients make a
+/// link of `evil.zip/x`. Sorted.
+const FILE_DOMAINS: &[&str] = &["bz", "md", "mov", "mp", "ps", "py", "rs", "sh", "so", "zip"];
+
+/// Top-level domains that are names of functions too. A call such as `logger.info(` or `self.model.to(` is not a link. Only
+/// an attacker's own domain has such a name: its subdomains could carry data. Sorted.
+const FUNCTIONS: &[&str] = &[
+    "app", "at", "click", "host", "in", "info", "link", "live", "me", "page", "rest", "space",
+    "store", "support", "to", "today", "top", "work",
+];
+
+/// Hosts of two labels that are code, or the name of a product, far more often than a link: each word of the first text,
+/// a dot, and each word of the second. These are a few dozen domains, so an attacker cannot choose one freely.
+const CODE: &[(&str, &str)] = &[
+    (
+        "self this",
+        "app at cc dev host in info io link live me net page rest site space store to top",
+    ),
+    (
+        "api args base config conn headers location options opts parsed req request server url",
+        "host",
+    ),
+    ("console log logger logging", "info"),
+    ("headers os req style", "link"),
+    ("padding rect style window", "top"),
+    ("config makefile manifest system", "in"),
+    ("ado asp vb", "net"),
+    ("prototype", "at"),
+    ("socket", "io"),
+    ("test", "support"),
+];
+
+/// Bytes of the longest top-level domain of letters. `modelcontextprotocol` is longer.
+const MAX_DOMAIN_BYTES: usize = 18;
 
 /// Schemes with a host that is where the request goes. `javascript://host/` runs a script instead.
 const SCHEMES: [&str; 9] = ["", "ftp", "ftps", "git", "http", "https", "sftp", "ssh", "wss"];
@@ -127,32 +162,75 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
 }
 
-/// `http:` or `https:`, with which clients go to a host, however many slashes follow.
+/// `http:` or `https:`, with which clients go to a host, however many slashes follow. Nothing follows the name of the
+/// scheme in `http:`.
 fn is_web(text: &str) -> bool {
-    let starts = |prefix: &str| {
-        text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-    };
-    starts("http:") || starts("https:")
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let is_more = |next: char| next.is_alphanumeric() || "/\\[@%&#?".contains(next);
+    (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+        && rest.starts_with(is_more)
 }
 
 /// A host with or without a path, which clients turn into a link.
 fn is_place(text: &str) -> bool {
-    let end = text.find(['/', '?', '#', ':']).unwrap_or(text.len());
-    let Some((host, rest)) = text.split_at_checked(end) else { return false };
-    let rest = rest.trim_end_matches(':');
+    let end = text.find(PLACE_ENDS).unwrap_or(text.len());
+    text.split_at_checked(end)
+        .is_some_and(|(host, rest)| is_linked(host, rest.trim_end_matches(':')))
+}
+
+/// What ends a host in a place.
+const PLACE_ENDS: [char; 4] = ['/', '?', '#', ':'];
+
+/// Whether clients make a link of a host that is followed by `rest`, which is empty or begins with one of [`PLACE_ENDS`].
+fn is_linked(host: &str, rest: &str) -> bool {
     if !is_name(host) {
         return false;
     }
     let Some((before, last)) = host.trim_end_matches('.').rsplit_once('.') else { return false };
     let www = before.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
+    // `x.y?.z` and `is it x.y?` have no query.
+    let is_more = |byte: &u8| !matches!(byte, b'?' | b'.' | b'(' | b'[' | b',' | b';' | b')');
     let goes_on = match rest.as_bytes() {
-        [b':', b'0'..=b'9', ..] | [b'?' | b'#' | b'/', ..] => !is_in(FILE_EXTENSIONS, last),
+        [b':', b'0'..=b'9', ..] => !is_in(FILE_DOMAINS, last),
         [b':', ..] => return false,
+        [b'#', next, ..] => is_more(next) && !is_in(FILE_DOMAINS, last),
+        [b'?', next, ..] => is_more(next),
+        [b'/', _, ..] => true,
+        [b'/'] => !is_in(FILE_DOMAINS, last),
         _ => false,
     };
-    let alphabetic = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let goes_on = goes_on && !is_in(FILE_EXTENSIONS, last);
+    let alphabetic = (2..=MAX_DOMAIN_BYTES).contains(&last.len())
+        && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let address = || host.parse::<Ipv4Addr>().is_ok_and(|address| !is_network(address, rest));
     (alphabetic && (www || goes_on || is_in(LINKED_DOMAINS, last)))
-        || (goes_on && (last.starts_with("xn--") || host.parse::<Ipv4Addr>().is_ok()))
+        || (goes_on && (last.starts_with("xn--") || address()))
+}
+
+/// `10.0.0.0/8`: a range of addresses. Nothing is sent to it.
+fn is_network(address: Ipv4Addr, rest: &str) -> bool {
+    let rest = rest.strip_prefix('/').unwrap_or_default();
+    let end = rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(rest.len());
+    let Some((bits, after)) = rest.split_at_checked(end) else { return false };
+    let ends = after.is_empty() || after.starts_with([',', ';', ')', '\'']);
+    let bits = bits.parse::<u32>().ok().filter(|bits| (8..32).contains(bits));
+    ends && bits.is_some_and(|bits| u32::from(address).trailing_zeros() >= 32 - bits)
+}
+
+/// Whether a host without a path is code, by its name and by what follows it.
+fn is_code(host: &str, after: &str) -> bool {
+    let is_identifier = |label: &str| {
+        !label.starts_with(|first: char| first.is_ascii_digit()) && !label.contains('-')
+    };
+    let mut labels = host.rsplit('.');
+    let (last, before) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let own = host.strip_prefix("self.").or_else(|| host.strip_prefix("this.")).unwrap_or(host);
+    let called = after.starts_with('(') && is_in(FUNCTIONS, last) && own.split('.').count() == 2;
+    let has = |words: &str, label: &str| words.split(' ').any(|it| it.eq_ignore_ascii_case(label));
+    // Nobody can register a domain with `_` in its name.
+    (called && host.split('.').all(is_identifier))
+        || before.contains('_')
+        || CODE.iter().any(|(first, second)| has(second, last) && has(first, before))
 }
 
 /// Whether a sorted list has the name, in any case.
@@ -190,9 +268,15 @@ pub fn is_address(text: &str) -> bool {
     !local.is_empty()
         && text.len() <= MAX_VALUE_BYTES
         && local.bytes().all(is_part)
-        && domain.contains('.')
         && !domain.ends_with('.')
-        && is_name(domain)
+        && is_domain(domain)
+}
+
+/// A host of mail. `tool@1.2.3` is a version.
+fn is_domain(name: &str) -> bool {
+    let last = name.rsplit_once('.').map(|(_, last)| last);
+    last.is_some_and(|last| !last.starts_with(|first: char| first.is_ascii_digit()))
+        && is_name(name)
 }
 
 /// Calls `found` with each mail address in a token without spaces, whatever surrounds it.
@@ -225,7 +309,7 @@ fn unusual_address(token: &str, at: usize, domain: usize) -> Option<&str> {
     let (begin, _) = name.take_while(|(_, character)| !is_around(*character)).last()?;
     let host = token.get(at + 1..at + 1 + domain)?.trim_end_matches(['.', '-', '_', '+']);
     let address = token.get(begin..at + 1 + host.len())?;
-    (host.contains('.') && is_name(host)).then_some(address)
+    is_domain(host).then_some(address)
 }
 
 /// Characters before the `@` of an address (RFC 5321).
@@ -237,7 +321,12 @@ pub fn each_url<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) -> bool {
     while let Some(at) = url_start(rest) {
         let Some((_, url)) = rest.split_at_checked(at) else { break };
         let (url, after) = url.split_at_checked(url_bytes(url)).unwrap_or((url, ""));
-        let url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*']);
+        let ends = ['.', ',', ';', ':', '!', '?', '\'', '*'];
+        let url = url.trim_end_matches(ends);
+        let url = url.strip_suffix(TYPOGRAPHIC).map_or(url, |url| url.trim_end_matches(ends));
+        // Markdown's emphasis, as in `_x.com_`.
+        let mark = rest.get(..at).and_then(|before| before.chars().next_back());
+        let url = url.trim_end_matches(|last| matches!(last, '_' | '~') && mark == Some(last));
         if !url.is_empty() {
             found(url);
             any = true;
@@ -247,10 +336,18 @@ pub fn each_url<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) -> bool {
     any
 }
 
+/// What can be after a URL in prose, besides ASCII. Only one is left out: more of them could be a message.
+const TYPOGRAPHIC: [char; 7] = ['“', '”', '‘', '’', '«', '»', '…'];
+
+/// Whether a byte can stand directly before a URL: it is in no host, and begins no path.
+fn is_edge(byte: u8) -> bool {
+    byte.is_ascii_punctuation()
+        && !matches!(byte, b'-' | b'.' | b'_' | b'/' | b'\\' | b':' | b'?' | b'#' | b'@')
+}
+
 /// Where the first URL begins. Reads no further than its first part, so that a token of many URLs is read
 /// in linear time.
 fn url_start(token: &str) -> Option<usize> {
-    let is_edge = |byte: u8| matches!(byte, b'(' | b')' | b',' | b';' | b'=' | b'\'' | b'*' | b'!');
     let mut part_at = 0;
     for (at, byte) in token.bytes().enumerate() {
         let part = token.get(part_at..at).unwrap_or_default();
@@ -258,16 +355,16 @@ fn url_start(token: &str) -> Option<usize> {
         match byte {
             b':' => {
                 let is_part =
-                    |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-                let scheme = part.bytes().rev().take_while(|byte| is_part(*byte)).count();
-                let start = at - scheme;
-                if after.starts_with("//") && scheme > 0 || token.get(start..).is_some_and(is_web) {
+                    |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+                let before = token.as_bytes().get(..at).unwrap_or_default();
+                let start = at - before.iter().rev().take_while(|byte| is_part(byte)).count();
+                if after.starts_with("//") && start < at || token.get(start..).is_some_and(is_web) {
                     return Some(start);
                 }
                 // What follows the colon is not a port, as in `Link:x.com`.
                 if !after.starts_with(|next: char| next.is_ascii_digit()) {
-                    if is_glued_place(token, part_at, part) {
-                        return Some(part_at);
+                    if let Some(start) = place_start(token, part_at, part) {
+                        return Some(start);
                     }
                     part_at = at + 1;
                 }
@@ -287,31 +384,41 @@ fn url_start(token: &str) -> Option<usize> {
                     return Some(at);
                 }
             }
+            b'?' | b'#' if part.is_empty() => part_at = at + 1,
             _ if is_edge(byte) || !byte.is_ascii() => {
-                if is_glued_place(token, part_at, part) {
-                    return Some(part_at);
+                if let Some(start) = place_start(token, part_at, part) {
+                    return Some(start);
                 }
                 part_at = at + 1;
             }
             _ => {}
         }
     }
-    let part = token.get(part_at..).unwrap_or_default();
-    is_glued_place(token, part_at, part).then_some(part_at)
+    place_start(token, part_at, token.get(part_at..).unwrap_or_default())
 }
 
-/// A host as in [`is_place`], also after what belongs to another host: of `https://x.com'@evil.com` or
-/// `https://x.com.evil.com`, a reader may have seen only the beginning. `.com` is the end of a host whose
-/// letters are outside of ASCII.
-fn is_glued_place(token: &str, part_at: usize, part: &str) -> bool {
-    let rest = part.trim_start_matches(['.', '@']);
+/// Where in a part a host as in [`is_place`] begins, also after what belongs to another host: of `https://x.com'@evil.com`
+/// or `https://x.com.evil.com`, a reader may have seen only the beginning. `.com` is the end of a host whose letters are
+/// outside of ASCII.
+fn place_start(token: &str, part_at: usize, part: &str) -> Option<usize> {
+    let part_end = part_at + part.len();
+    let marked = part.trim_start_matches('_');
+    let rest = marked.trim_start_matches(['.', '@']);
+    let end = rest.find(PLACE_ENDS).unwrap_or(rest.len());
+    let host = rest.get(..end)?;
+    // `_x.com_` is in Markdown's emphasis.
+    let host = if marked.len() < part.len() { host.trim_end_matches('_') } else { host };
+    let after = token.get(part_end - rest.len() + end..).unwrap_or_default();
+    let is_place = match end < rest.len() {
+        true => is_linked(host, after),
+        false => is_linked(host, "") && !is_code(host, after),
+    };
     let is_end = || {
         let before = part_at.checked_sub(1).and_then(|at| token.as_bytes().get(at));
-        let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
-        before.is_some_and(|byte| !byte.is_ascii())
-            && rest.get(..end).is_some_and(|last| is_in(LINKED_DOMAINS, last))
+        before.is_some_and(|byte| !byte.is_ascii()) && is_in(LINKED_DOMAINS, host)
     };
-    is_place(rest) || (rest.len() < part.len() && is_end())
+    let is_found = is_place || (rest.len() < marked.len() && is_end());
+    is_found.then(|| part_end - marked.len())
 }
 
 /// Slashes and backslashes in any number, after which browsers expect a host with a dot in it.
@@ -325,8 +432,15 @@ fn goes_to_host(text: &str) -> bool {
     slashes >= 2 && rest.get(..end).is_some_and(|host| host.contains('.') && is_host(host))
 }
 
-/// The bytes of the URL with which a text begins: up to a quote or to a parenthesis that it did not open.
+/// The bytes of the URL with which a text begins: up to a quote or to a parenthesis that it did not open. A host without
+/// a path ends before a separator.
 fn url_bytes(text: &str) -> usize {
+    let is_host =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'@');
+    let host = text.bytes().position(|byte| !is_host(byte)).unwrap_or(text.len());
+    if matches!(text.as_bytes().get(host), Some(b',' | b';' | b'(' | b'=')) {
+        return host;
+    }
     let mut open = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -383,14 +497,74 @@ mod tests {
             ("evil.rest/a", vec!["evil.rest/a"]),
             ("1.2.3.4:8080/x", vec!["1.2.3.4:8080/x"]),
             ("url=evil.com", vec!["evil.com"]),
-            ("a.com,b.com", vec!["a.com,b.com"]),
+            ("a.com,b.com", vec!["a.com", "b.com"]),
+            ("x.com(y)", vec!["x.com"]),
+            ("x.com%2eevil.com", vec!["x.com%2eevil.com"]),
+            ("git+https://x.com/a", vec!["git+https://x.com/a"]),
+            ("~www.evil.example/x~", vec!["www.evil.example/x"]),
+            ("_www.evil.bar_", vec!["www.evil.bar"]),
+            ("_https://x.com/a_", vec!["https://x.com/a"]),
+            ("%www.evil.example", vec!["www.evil.example"]),
+            ("+www.evil.example", vec!["www.evil.example"]),
+            ("#evil.example/x", vec!["evil.example/x"]),
+            ("&www.evil.example", vec!["www.evil.example"]),
+            ("$evil.example", vec!["evil.example"]),
+            ("^evil.example", vec!["evil.example"]),
+            ("evil.zip/x", vec!["evil.zip/x"]),
+            ("evil.mov/x", vec!["evil.mov/x"]),
+            ("evil.md?x=1", vec!["evil.md?x=1"]),
+            ("evil.pizza?x=1", vec!["evil.pizza?x=1"]),
+            ("http:evil", vec!["http:evil"]),
+            // Hosts on domains that are names of functions too.
+            ("evil.info", vec!["evil.info"]),
+            ("acme-login.info(now)", vec!["acme-login.info"]),
+            ("evil.com(now)", vec!["evil.com"]),
+            ("deadbeef.evil.support(now)", vec!["deadbeef.evil.support"]),
+            ("a.self.evil.info(now)", vec!["a.self.evil.info"]),
+            ("evil.info/(now)", vec!["evil.info/(now)"]),
+            ("evil.self.info.example", vec!["evil.self.info.example"]),
+            ("self.host/x", vec!["self.host/x"]),
+            ("www.url.host/x", vec!["www.url.host/x"]),
+            ("203.0.113.5/24", vec!["203.0.113.5/24"]),
+            ("10.0.0.0/8/x", vec!["10.0.0.0/8/x"]),
             ("report.md", vec![]),
             ("src/main.rs:12", vec![]),
-            ("main.rs/x", vec![]),
+            ("main.rs:12", vec![]),
+            ("main.rs#L12", vec![]),
+            ("README.md/", vec![]),
+            ("http:", vec![]),
             ("1.2.3", vec![]),
+            // Code.
+            ("logger.info(", vec![]),
+            ("System.in)", vec![]),
+            ("model.to(device)", vec![]),
+            ("self.model.to(device)", vec![]),
+            ("this.server.at(1)", vec![]),
+            ("el.style.top", vec![]),
+            ("window.location.host", vec![]),
+            ("self.app.run()", vec![]),
+            ("arr.at(-1)", vec![]),
+            ("date.today()", vec![]),
+            ("answer.receipt?.seq", vec![]),
+            ("call.f?.(x)", vec![]),
+            ("is.it.x?", vec![]),
+            ("&self.host", vec![]),
+            ("logging.INFO", vec![]),
+            ("cache_entry.link", vec![]),
+            ("ASP.NET", vec![]),
+            ("socket.io", vec![]),
+            ("10.0.0.0/8,172.16.0.0/12", vec![]),
+            ("io.modelcontextprotocol/version", vec![]),
             ("and/or", vec![]),
             ("e.g.", vec![]),
             ("//comment", vec!["//comment"]),
+            ("„https://x.com/a“,", vec!["https://x.com/a"]),
+            ("“https://x.com/a.”", vec!["https://x.com/a"]),
+            ("»https://x.com/a«", vec!["https://x.com/a"]),
+            ("https://x.com/a…", vec!["https://x.com/a"]),
+            ("„x.com“", vec!["x.com"]),
+            ("https://x.com/a””", vec!["https://x.com/a”"]),
+            ("https://x.com/a”b", vec!["https://x.com/a”b"]),
             ("x.com)x.com)x.com", vec!["x.com", "x.com", "x.com"]),
         ] {
             assert_eq!(urls(token), expected, "{token}");
@@ -437,9 +611,14 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(LINKED_DOMAINS.is_sorted() && FILE_EXTENSIONS.is_sorted());
+        for list in [LINKED_DOMAINS, FILE_EXTENSIONS, FILE_DOMAINS, FUNCTIONS] {
+            assert!(list.is_sorted());
+        }
         for domain in LINKED_DOMAINS {
-            assert!(!is_in(FILE_EXTENSIONS, domain), "{domain}");
+            assert!(!is_in(FILE_EXTENSIONS, domain) && !is_in(FILE_DOMAINS, domain), "{domain}");
+        }
+        for name in FUNCTIONS {
+            assert!(is_in(LINKED_DOMAINS, name), "{name}");
         }
     }
 
@@ -455,6 +634,8 @@ mod tests {
             ("(@x.com)", vec![]),
             ("\"$@\"", vec![]),
             ("@scope/pkg", vec![]),
+            ("rollup@4.17.2", vec![]),
+            ("eve@4.17.2.example", vec!["eve@4.17.2.example"]),
         ] {
             let mut found = Vec::new();
             each_address(token, &mut |address| found.push(address));
@@ -480,6 +661,7 @@ mod tests {
             "а@x.com",
             "a@раyраl.com",
             "a@x..com",
+            "a@1.2.3",
             "a b@x.com",
         ] {
             assert!(!is_address(text), "{text}");

@@ -4,10 +4,10 @@
 //! that is known nowhere makes the whole unknown.
 
 use super::extract;
-use super::hidden::{MAX_LINKS, has_hidden_link};
-use super::leaves::each_leaf;
+use super::hidden::{self, MAX_LINKS};
+use super::leaves::{each_leaf, each_value};
 use super::link::{self, Link};
-use super::normal::{Form, decodings};
+use super::normal::{Form, MAX_VALUE_BYTES, decodings, is_exact};
 use super::{Destinations, Level, ValueKey};
 use crate::json::Json;
 
@@ -45,8 +45,28 @@ pub fn sink(
     allowed: &Destinations,
     known: &impl Known,
 ) -> Option<Found> {
+    judged(key, (value, named), allowed, known, each_leaf)
+}
+
+/// As [`sink`], but the names of members are not judged: the tool's schema says which ones are its own.
+pub fn values(
+    key: &ValueKey,
+    (value, named): (&Json, bool),
+    allowed: &Destinations,
+    known: &impl Known,
+) -> Option<Found> {
+    judged(key, (value, named), allowed, known, each_value)
+}
+
+fn judged(
+    key: &ValueKey,
+    (value, named): (&Json, bool),
+    allowed: &Destinations,
+    known: &impl Known,
+    each: fn(&Json, &mut dyn FnMut(&Json)),
+) -> Option<Found> {
     let mut lookup = Lookup::new(key, allowed, known);
-    each_leaf(value, &mut |leaf| {
+    each(value, &mut |leaf| {
         if lookup.is_nowhere() {
             return;
         }
@@ -61,7 +81,8 @@ pub fn sink(
     lookup.lowest
 }
 
-/// The lowest level of the links and addresses inside of a content. `None` if there are none.
+/// The lowest level of the links, addresses and [references](super::reference) inside of a content. `None` if there are
+/// none.
 pub fn links(
     key: &ValueKey,
     content: &Json,
@@ -71,17 +92,17 @@ pub fn links(
     let (mut lookup, mut links) = (Lookup::new(key, allowed, known), 0);
     each_leaf(content, &mut |leaf| {
         let text = leaf.as_str().unwrap_or_default();
-        if has_hidden_link(text) {
-            lookup.add(NOWHERE);
-        }
-        extract::each_link(text, &mut |span| {
+        let all = hidden::each_link(text, &mut |link| {
             if lookup.is_nowhere() {
                 return;
             }
             links += 1;
-            let found = if links > MAX_LINKS { NOWHERE } else { lookup.text(span) };
+            let found = if links > MAX_LINKS { NOWHERE } else { lookup.text(link) };
             lookup.add(found);
         });
+        if !all {
+            lookup.add(NOWHERE);
+        }
     });
     lookup.lowest
 }
@@ -92,7 +113,10 @@ pub fn links(
 pub fn hashes(key: &ValueKey, value: &Json) -> Vec<u64> {
     let (mut hashes, mut form) = (Vec::new(), Form::new());
     each_leaf(value, &mut |leaf| {
-        hashes.extend(form.of_json(leaf).map(|form| key.hash(form)));
+        match leaf {
+            Json::String(text) if !is_exact(text) => hashes.push(key.verbatim(text)),
+            _ => hashes.extend(form.of_json(leaf).map(|form| key.hash(form))),
+        }
         for member in leaf.as_str().and_then(members).into_iter().flatten() {
             hashes.extend(form.of(member).map(|form| key.hash(form)));
         }
@@ -106,7 +130,7 @@ pub fn hashes(key: &ValueKey, value: &Json) -> Vec<u64> {
 pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
     let mut form = Form::new();
     let canonical;
-    let (kind, form) = match form.of_json(value) {
+    let (kind, form) = match form.of_json(value).filter(|_| has_form(value)) {
         Some(form) => (b"=", form),
         None => {
             canonical = value.canonical();
@@ -117,10 +141,16 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff", kind, form].concat())
 }
 
-/// The hash of a value as a whole; `None` if it is no text or number.
+/// The hash of a value as a whole; `None` if it is no text or number, or has [more](is_exact) around it.
 #[must_use]
 pub fn whole(key: &ValueKey, value: &Json) -> Option<u64> {
-    Form::new().of_json(value).map(|form| key.hash(form))
+    let mut form = Form::new();
+    form.of_json(value).filter(|_| has_form(value)).map(|form| key.hash(form))
+}
+
+/// Whether the normal form of a value is the value.
+fn has_form(value: &Json) -> bool {
+    value.as_str().is_none_or(is_exact)
 }
 
 /// The hash of an argument and a source, as a plan states them: the value of the argument may have been seen first in a
@@ -171,8 +201,23 @@ impl<'a, K: Known> Lookup<'a, K> {
         self.known.get(self.key.hash(form(&mut self.form)?))
     }
 
+    /// The level of a text as a whole. If there is [more](is_exact) around a value than prose could have, the text is known
+    /// only if it was a value with all of it: `plan.md!` is another file than `plan.md`. In an untrusted prose it was not,
+    /// so a trusted result does not raise it.
     fn whole(&mut self, text: &str) -> Option<Found> {
-        self.known(|form| form.of(text))
+        let plain = self.known(|form| form.of(text));
+        if is_exact(text) {
+            return plain;
+        }
+        let verbatim = self.known.get(self.key.verbatim(text))?;
+        let is_lower = |it: &Found| verbatim.level == Level::Trusted && it.level < Level::Trusted;
+        Some(plain.filter(is_lower).unwrap_or(verbatim))
+    }
+
+    /// The same for a component of a path, which keeps its case.
+    fn component(&mut self, component: &str) -> Option<Found> {
+        self.take_room()?;
+        is_exact(component).then(|| self.known(|form| form.of_component(component))).flatten()
     }
 
     fn whole_json(&mut self, value: &Json) -> Option<Found> {
@@ -181,7 +226,7 @@ impl<'a, K: Known> Lookup<'a, K> {
     }
 
     fn place(&mut self, place: &str) -> Option<Found> {
-        self.known(|form| form.of_place(place))
+        is_exact(place).then(|| self.known(|form| form.of_place(place))).flatten()
     }
 
     fn take_room(&mut self) -> Option<()> {
@@ -218,15 +263,16 @@ impl<'a, K: Known> Lookup<'a, K> {
             return NOWHERE;
         }
         let link = link::is_url(text.trim()).then(|| Link::parse(text.trim())).flatten();
+        let plain = link.filter(|link| is_plain(text.trim(), link));
         let whole = self.whole(text);
-        let whole = match link.and_then(|link| link.place) {
+        let whole = match plain.and_then(|link| link.place) {
             Some(place) => higher(whole, self.place(place)),
             None => whole,
         };
         if self.is_allowed(text.trim(), link) {
             return higher(whole, Some(ALLOWED)).unwrap_or(ALLOWED);
         }
-        match (whole, link) {
+        match (whole, plain) {
             (Some(found), _) => found,
             (None, Some(link)) => self.link(link),
             (None, None) if link::is_url(text.trim()) => NOWHERE,
@@ -255,8 +301,7 @@ impl<'a, K: Known> Lookup<'a, K> {
         let page = link.page.and_then(|page| self.place(page));
         let path = page.is_none().then(|| link.path.split('/')).into_iter().flatten();
         for component in path.filter(|component| !component.is_empty()) {
-            let found = self.take_room().and_then(|()| self.known(|it| it.of_component(component)));
-            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
+            lowest = lower(Some(lowest), self.component(component).unwrap_or(NOWHERE));
         }
         for part in link.query_values().chain([link.fragment]).filter(|part| !part.is_empty()) {
             lowest = lower(Some(lowest), self.part(part));
@@ -268,7 +313,7 @@ impl<'a, K: Known> Lookup<'a, K> {
     fn path(&mut self, path: &str) -> Found {
         let mut lowest = None;
         for part in path.split(['/', '\\']).filter(|part| !matches!(*part, "" | ".")) {
-            lowest = Some(lower(lowest, self.part(part)));
+            lowest = Some(lower(lowest, self.component(part).unwrap_or(NOWHERE)));
         }
         lowest.unwrap_or(NOWHERE)
     }
@@ -301,6 +346,18 @@ impl<'a, K: Known> Lookup<'a, K> {
         }
         found
     }
+}
+
+/// Whether every part of a URL says something. In punctuation and empty parts, a URL of known parts could carry a message
+/// of any length.
+fn is_plain(url: &str, link: &Link<'_>) -> bool {
+    let path = link.path.strip_prefix('/').unwrap_or(link.path);
+    let before_last = path.rsplit_once('/').map(|(before, _)| before);
+    let pairs = Some(link.query).filter(|query| !query.is_empty()).map(|query| query.split('&'));
+    url.len() <= MAX_VALUE_BYTES
+        && is_exact(url)
+        && before_last.is_none_or(|it| it.split('/').all(|component| !component.is_empty()))
+        && pairs.is_none_or(|mut pairs| pairs.all(|pair| pair.chars().any(|it| it != '=')))
 }
 
 /// The members of a list: addresses and URLs, with `,` or `;` between them. The member of `Alice <alice@x.com>` is its

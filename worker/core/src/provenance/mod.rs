@@ -15,11 +15,13 @@
 //!
 //! Out of scope: which calls need which level. Policies say that.
 
+pub mod action;
 pub mod call;
 pub mod destinations;
 pub mod explanation;
 pub mod extract;
 pub mod hidden;
+pub mod joined;
 pub mod key;
 mod leaves;
 pub mod level;
@@ -29,6 +31,7 @@ pub mod normal;
 pub mod part;
 pub mod plan;
 pub mod pointers;
+pub mod reference;
 pub mod result;
 pub mod roles;
 pub mod run;

@@ -22,9 +22,11 @@ const BOM: char = '\u{feff}';
 pub enum Kind {
     /// The whole result, or its only text: a tool's pointers lead into it.
     Whole,
-    /// Another text.
+    /// Another text. No pointer leads into it, also if it is JSON.
     Text,
-    /// Names, kinds, and files: no values that a later call could send on.
+    /// A file, as base64.
+    File,
+    /// Names and kinds: no values that a later call could send on.
     Rest,
 }
 

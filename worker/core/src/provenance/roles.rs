@@ -37,7 +37,7 @@ text_enum! {
 }
 
 /// The roles of a tool's arguments, by JSON Pointer (RFC 6901) into the arguments. `*` as a step stands for
-/// every item of an array. A role holds for everything below its pointer; the longest pointer counts. An
+/// every item of an array, and in the pointer of a sink also for every member of an object. A role holds for everything below its pointer; the longest pointer counts. An
 /// argument without a role is a sink. If no argument has the role of a sink, every argument is one. As JSON:
 /// `{"/to":"sink"}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

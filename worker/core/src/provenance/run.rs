@@ -25,7 +25,12 @@ pub const MAX_STATED_VALUES: usize = 10_000;
 
 /// Values of a run that no result may raise: first seen in an untrusted result, or sent by the agent. With
 /// more, no later result raises anything.
-pub const MAX_MARKED_VALUES: usize = 20_000;
+pub const MAX_MARKED_VALUES: usize = 36_000;
+
+/// Places of the hash table of a full run, which takes about a megabyte. A table has at most seven values in eight places.
+const MAX_PLACES: usize = 65_536;
+const _: () =
+    assert!(MAX_TRUSTED_VALUES + MAX_STATED_VALUES + MAX_MARKED_VALUES <= MAX_PLACES / 8 * 7);
 
 /// Results of a run with values of their own. Later ones are not kept.
 pub const MAX_RESULTS: usize = 2_000;

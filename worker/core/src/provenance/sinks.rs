@@ -133,12 +133,13 @@ fn below<'a, 'r>(
     }
 }
 
-/// What is left of a rule after a step, and whether `*` stood for the step.
+/// What is left of a rule after a step, and whether `*` stood for the step. It stands for an item. For a sink it also
+/// stands for a member, because a caller can send an object in place of an array.
 fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rule<'r>, bool)> {
     let rest = rest.strip_prefix('/')?;
     let end = rest.find('/').unwrap_or(rest.len());
     let (first, rest) = rest.split_at(end);
-    let by_star = is_item && first == "*";
+    let by_star = first == "*" && (is_item || role == Role::Sink);
     (by_star || first == escaped(step)).then_some(((rest, role), by_star))
 }
 
@@ -200,6 +201,14 @@ mod tests {
                 Some(roles),
                 r#"{"to":["a","b"]}"#,
                 r#"/to sink ["a","b"]"#,
+            ),
+            (
+                "object where an array was expected",
+                Some(
+                    r#"{"/to":"sink","/list":"detail","/list/*/id":"sink","/list/*/note":"content"}"#,
+                ),
+                r#"{"list":{"0":{"id":"a","note":"b"}}}"#,
+                r#"/list/0/id sink "a"; /list/0/note detail "b""#,
             ),
             ("name with a slash", Some(r#"{"/a~1b":"sink"}"#), r#"{"a/b":1}"#, "/a~1b sink 1"),
             ("no arguments", Some(roles), "{}", ""),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::{Environment, flag};
 use crate::glob::Glob;
-use crate::limit::{Amount, Limit};
+use crate::limit::{Amount, Limit, RequestRate};
 use crate::network::Network;
 use crate::policy::bundle::Risk;
 use crate::policy::risk::RiskTier;
@@ -84,8 +84,6 @@ pub struct AgentRecord {
     /// Compared with `server/tool`.
     #[serde(deserialize_with = "Option::deserialize")]
     pub allowed_tools: Option<Vec<Glob>>,
-    pub rate_capacity: Option<u32>,
-    pub rate_refill_per_s: Option<f64>,
     /// The agent's own key, to which warrants can be delegated. A lane may have stored the record before this field and
     /// the next one existed. It does not use such a record: [`crate::lane`] compares the shape.
     #[serde(default)]
@@ -93,10 +91,14 @@ pub struct AgentRecord {
     /// Whether each of its calls needs a warrant.
     #[serde(default, with = "flag")]
     pub warrant_required: bool,
-    /// Limits of this agent, and of each agent. A lane may have stored the record before this field existed; there
-    /// were no limits then.
+    /// Limits of this agent's calls, and of each agent's. A lane may have stored the record before this field existed;
+    /// there were no limits then.
     #[serde(default)]
     pub limits: Vec<Rc<Limit>>,
+    /// The limit of its requests: its own, or else that of each agent. As for `public_key`, a stored record that lacks
+    /// it is not used.
+    #[serde(default)]
+    pub request_rate: Option<Rc<RequestRate>>,
 }
 
 /// Lists are as in [`AgentRecord`].
@@ -369,6 +371,7 @@ mod tests {
         let agent = r#"{"lane":0,"status":"active","environment":"e","risk_tier":"low","groups":[],"allowed_tools":null}"#;
         let agent: AgentRecord = serde_json::from_str(agent).unwrap();
         assert_eq!((agent.public_key, agent.warrant_required), (None, false));
+        assert_eq!(agent.request_rate, None);
         let tenant: TenantRecord =
             serde_json::from_str(r#"{"status":"active","epoch":1}"#).unwrap();
         assert_eq!((tenant.destinations, tenant.settings.shield), (None, None));

@@ -7,12 +7,9 @@ use utoipa::ToSchema;
 use crate::shield::{Category, Mode, Modes};
 use crate::trust::SourceTrust;
 
-/// A tenant's settings. Null: the worker's vars or defaults apply.
+/// A tenant's settings. Null: the default applies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
-    /// Requests that an agent can make at once (token bucket).
-    pub rate_capacity: Option<u32>,
-    pub rate_refill_per_s: Option<f64>,
     /// More denials than this in the window raise an agent's risk tier by a step.
     pub risk_denials: Option<u32>,
     pub risk_window_s: Option<u32>,

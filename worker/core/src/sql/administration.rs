@@ -109,12 +109,11 @@ statements! {
         WHERE tenant = ?1 AND agent > ?2 AND deleted_at_ms IS NULL ORDER BY agent LIMIT ?3";
     /// In the order of the columns. The flush writes the columns that the lane decides.
     SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
-          rate_capacity, rate_refill_per_s, frozen, quarantined, revoked, revision, \
+          frozen, quarantined, revoked, revision, \
           created_at_ms, updated_at_ms, public_key, warrant_required) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
         ON CONFLICT (tenant, agent) DO UPDATE SET environment = excluded.environment, \
           risk_tier = excluded.risk_tier, allowed_tools = excluded.allowed_tools, \
-          rate_capacity = excluded.rate_capacity, rate_refill_per_s = excluded.rate_refill_per_s, \
           frozen = excluded.frozen, \
           quarantined = excluded.quarantined, revoked = excluded.revoked, \
           public_key = excluded.public_key, warrant_required = excluded.warrant_required, \
@@ -362,6 +361,8 @@ statements! {
           'of_subject', (SELECT count(*) FROM limits \
             WHERE tenant = ?1 AND subject_kind = ?3 AND subject = coalesce(iif(?3 = 'credential', \
               (SELECT first_key_id FROM credentials WHERE tenant = ?1 AND key_id = ?4), NULL), ?4)), \
+          'of_requests', (SELECT count(*) FROM limits INDEXED BY limits_of_requests \
+            WHERE tenant = ?1 AND subject = ?4 AND covers = 'requests'), \
           'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
               WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
             WHEN 'group' THEN EXISTS (SELECT 1 FROM groups \
@@ -375,7 +376,8 @@ statements! {
         WHERE tenant = ?1 AND limit_id > ?2 ORDER BY limit_id LIMIT ?3";
     /// In the order of the columns.
     SAVE_LIMIT = "INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, \
-          revision, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+          revision, created_at_ms, updated_at_ms, covers) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
         ON CONFLICT (tenant, limit_id) DO UPDATE SET rule = excluded.rule, \
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, limit id.
@@ -394,12 +396,14 @@ statements! {
     /// Tenant, now.
     EXPIRE_BANS = "DELETE FROM bans WHERE tenant = ?1 AND expires_at_ms <= ?2";
 
-    /// Tenant, root id, public key of a new one, the most roots and one.
+    /// Tenant, root id, public key of a new one, the most roots and one, the most remembered lists.
     LOAD_WARRANT_ROOT = epoch!(), "(SELECT ", warrant_root_row!(), " FROM warrant_roots \
           WHERE tenant = ?1 AND root_id = ?2) AS record, \
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM warrant_roots WHERE tenant = ?1 LIMIT ?4)), \
-          'with_key', (SELECT root_id FROM warrant_roots \
-            WHERE tenant = ?1 AND public_key = ?3)) AS extra";
+          'with_key', (SELECT root_id FROM warrant_roots WHERE tenant = ?1 AND public_key = ?3), \
+          'lists', (SELECT count(*) FROM (SELECT 1 FROM warrant_lists WHERE tenant = ?1 LIMIT ?5)), \
+          'list_version', (SELECT list_version FROM warrant_lists WHERE tenant = ?1 AND public_key = ?3), \
+          'list_sha256', (SELECT list_sha256 FROM warrant_lists WHERE tenant = ?1 AND public_key = ?3)) AS extra";
     /// Tenant, root id.
     READ_WARRANT_ROOT = "SELECT ", warrant_root_row!(), " AS record FROM warrant_roots \
         WHERE tenant = ?1 AND root_id = ?2";
@@ -417,6 +421,13 @@ statements! {
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, root id.
     DELETE_WARRANT_ROOT = "DELETE FROM warrant_roots WHERE tenant = ?1 AND root_id = ?2";
+    /// Before the root is deleted. Tenant, root id.
+    REMEMBER_WARRANT_LIST = "INSERT INTO warrant_lists (tenant, public_key, list_version, list_sha256) \
+        SELECT tenant, public_key, list_version, list_sha256 FROM warrant_roots \
+          WHERE tenant = ?1 AND root_id = ?2 AND list_version IS NOT NULL \
+        ON CONFLICT (tenant, public_key) \
+        DO UPDATE SET list_version = excluded.list_version, list_sha256 = excluded.list_sha256 \
+        WHERE excluded.list_version > list_version";
 
     /// Tenant, warrant id, now. A revocation that has expired does not count as a record, and neither does one of a
     /// root's list.

@@ -1,6 +1,6 @@
 //! Statements on D1, except those of the administration. The schema is `d1-migrations/`.
 
-/// The limits of a subject, and those that each subject of its kind has: at most twice
+/// The limits of a subject's calls, and those that each subject of its kind has: at most twice
 /// [`crate::limit::MAX_LIMITS_OF_SUBJECT`].
 macro_rules! limits_of {
     ($kind:literal, $subject:literal) => {
@@ -10,8 +10,17 @@ macro_rules! limits_of {
             $kind,
             "' AND subject IN (",
             $subject,
-            ", '*'))))"
+            ", '*') AND covers = 'calls')))"
         )
+    };
+}
+
+/// The limit of an agent's requests: its own, or else that of each agent. `*` sorts before every name.
+macro_rules! request_rate {
+    () => {
+        "json((SELECT json_object('limit_id', limit_id, 'rule', json(rule)) \
+           FROM limits INDEXED BY limits_of_requests WHERE tenant = ?1 AND subject_kind = 'agent' \
+             AND subject IN (?2, '*') AND covers = 'requests' ORDER BY subject DESC LIMIT 1))"
     };
 }
 
@@ -55,10 +64,11 @@ pub const LOAD_RECORDS: &str = concat!(
        'environment', environment, 'risk_tier', risk_tier, 'groups', ",
     groups_of_agent!(),
     ", \
-       'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
-       'rate_refill_per_s', rate_refill_per_s, \
+       'allowed_tools', json(allowed_tools), \
        'public_key', public_key, 'warrant_required', warrant_required, 'limits', ",
     limits_of!("agent", "?2"),
+    ", 'request_rate', ",
+    request_rate!(),
     ") \
        FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL) AS agent, \
     (SELECT json_object('agent', agent, 'secret_sha256', secret_sha256, \
@@ -92,12 +102,14 @@ pub const LOAD_RECORDS: &str = concat!(
        NULL) AS warrants"
 );
 
-/// Limits of an agent and of a credential, with the agent's lane and groups, and limits that lanes share.
-/// Tenant, agent, key id or NULL.
+/// Limits of an agent and of a credential, the limit of the agent's requests or NULL, the agent's lane and groups, and
+/// limits that lanes share. Tenant, agent, key id or NULL.
 pub const LIMITS_OF: &str = concat!(
     "SELECT lane, ",
     limits_of!("agent", "?2"),
-    " AS of_agent, coalesce((SELECT ",
+    " AS of_agent, ",
+    request_rate!(),
+    " AS of_requests, coalesce((SELECT ",
     limits_of!("credential", "coalesce(first_key_id, key_id)"),
     " FROM credentials WHERE tenant = ?1 AND key_id = ?3), '[]') AS of_credential, \
        (SELECT coalesce(first_key_id, key_id) FROM credentials \
@@ -154,54 +166,66 @@ pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, 
          FROM (SELECT excluded.report->>'number' > coalesce(report->>'number', 0) \
            OR excluded.flushed_at_ms > flushed_at_ms + 60000 AS newer))";
 
-/// Adds to metrics what a batch adds. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the
-/// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of series, each with the
-/// sequence numbers of the rows that have it, a JSON object of totals by series, the receipt before the rows or null: if D1
-/// lacks it, the rows are not counted yet, because [`FLUSH_ROWS`] writes nothing.
+/// Makes rows for the series with names that a tenant's metrics have room for. [`COUNT_ROWS`] and [`COUNT_TOTALS`] count
+/// the others under one name. Tenant, a JSON array of series.
 ///
-/// A new series is counted under one name for all if the tenant's metric has no such names yet and already has as many
-/// names as it can have, or if it has as many series as it can have ([`crate::metrics::BOUNDS`]).
+/// A name is new if no series of the metric has it yet. There is no room for it if the metric already has as many names as
+/// it can have, and none for any series if the metric has as many series as it can have ([`crate::metrics::BOUNDS`]).
 ///
 /// A series that D1 has is found by its key. Only if a metric has a new series, all series of this metric are read, once.
-pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
-       SELECT series->>0 AS metric, series->1 AS labels, series->2 AS names, more, \
-         coalesce(series->>3, 0) * more AS observed \
-       FROM (SELECT entry.value->0 AS series, (SELECT count(*) FROM json_each(entry.value, '$[1]') AS row \
-           WHERE row.value > coalesce((SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2), 0)) AS more \
-         FROM json_each(?3) AS entry) \
-       WHERE more > 0 AND (?5 IS NULL OR EXISTS (SELECT 1 FROM receipts \
-         WHERE tenant = ?1 AND lane = ?2 AND seq = ?5)) \
-       UNION ALL \
-       SELECT total.key->>0, total.key->1, total.key->2, total.value - coalesce(known.value, 0), 0 \
-       FROM json_each(?4) AS total LEFT JOIN \
-         (SELECT key, value FROM json_each((SELECT report FROM lane_flushes \
-            WHERE tenant = ?1 AND lane = ?2), '$.totals')) AS known ON known.key = total.key \
-       WHERE total.value > coalesce(known.value, 0)), \
-     grouped AS MATERIALIZED (SELECT metric, labels, names, sum(more) AS more, sum(observed) AS observed, \
-         names IN ('[]', json_array('_other')) OR EXISTS (SELECT 1 FROM metric_counters AS c WHERE c.tenant = ?1 \
-           AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names) AS known \
-       FROM added GROUP BY metric, labels, names), \
+/// Preparing this statement takes longer than counting a batch, so it is sent only for series that a lane did not send before.
+pub const ADMIT_SERIES: &str = "WITH asked AS (SELECT DISTINCT value->>0 AS metric, value->1 AS labels, \
+         value->2 AS names FROM json_each(?2)), \
+     missing AS MATERIALIZED (SELECT * FROM asked WHERE NOT EXISTS (SELECT 1 FROM metric_counters AS c \
+         WHERE c.tenant = ?1 AND c.metric = asked.metric AND c.labels = asked.labels AND c.names = asked.names)), \
      bounds (metric, names_max, series_max) AS (VALUES ('decisions', 300, 1000), \
        ('credential_decisions', 200, 1000), ('limits_hit', 300, 500), ('proxied_ms', 50, 1500)), \
      held AS MATERIALIZED (SELECT metric, names, count(*) AS series FROM metric_counters \
-       WHERE tenant = ?1 AND metric IN (SELECT metric FROM grouped WHERE NOT known) \
+       WHERE tenant = ?1 AND metric IN (SELECT metric FROM missing) \
          AND names <> json_array('_other') GROUP BY metric, names), \
-     room AS MATERIALIZED (SELECT b.metric, names_max - count(h.names) AS names_left, \
+     room AS (SELECT b.metric, names_max - count(h.names) AS names_left, \
          series_max - coalesce(sum(h.series), 0) AS series_left \
        FROM bounds AS b LEFT JOIN held AS h ON h.metric = b.metric GROUP BY b.metric), \
-     placed AS (SELECT g.*, h.names IS NULL AS has_new_names, \
-         dense_rank() OVER (PARTITION BY g.metric, h.names IS NULL ORDER BY g.names) AS names_place, \
-         row_number() OVER (PARTITION BY g.metric ORDER BY h.names IS NULL, g.names, g.labels) AS series_place \
-       FROM grouped AS g LEFT JOIN held AS h ON h.metric = g.metric AND h.names = g.names WHERE NOT g.known), \
-     admitted AS (SELECT metric, labels, names, more, observed FROM grouped WHERE known \
-       UNION ALL SELECT p.metric, labels, CASE WHEN series_place <= series_left \
-           AND (NOT has_new_names OR names_place <= names_left) THEN names ELSE json_array('_other') END, \
-         more, observed FROM placed AS p LEFT JOIN room AS r ON r.metric = p.metric) \
-     INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
-     SELECT ?1, metric, labels, names, sum(more), sum(observed) \
-     FROM admitted WHERE true GROUP BY 2, 3, 4 \
+     placed AS (SELECT m.*, h.names IS NULL AS has_new_names, \
+         dense_rank() OVER (PARTITION BY m.metric, h.names IS NULL ORDER BY m.names) AS names_place, \
+         row_number() OVER (PARTITION BY m.metric ORDER BY h.names IS NULL, m.names, m.labels) AS series_place \
+       FROM missing AS m LEFT JOIN held AS h ON h.metric = m.metric AND h.names = m.names) \
+     INSERT INTO metric_counters (tenant, metric, labels, names, count) \
+     SELECT ?1, metric, labels, names, 0 FROM placed JOIN room USING (metric) \
+     WHERE series_place <= series_left AND (NOT has_new_names OR names_place <= names_left)";
+
+/// Adds a batch's rows to metrics. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the number there
+/// were added before. Tenant, lane, three JSON arrays with an entry for each series ([`crate::metrics::BatchMetrics`]):
+/// the series, how many rows it has, their sequence numbers; the first row's sequence number; the receipt before the rows
+/// or null: if D1 lacks it, the rows are not counted yet, because [`FLUSH_ROWS`] writes nothing.
+///
+/// Only if D1 has some of the rows, their sequence numbers are read.
+pub const COUNT_ROWS: &str = "INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
+     SELECT ?1, metric, labels, iif(names = '[]' OR EXISTS (SELECT 1 FROM metric_counters AS c \
+         WHERE c.tenant = ?1 AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names), \
+       names, json_array('_other')), more, coalesce(observed, 0) * more \
+     FROM (SELECT entry.value->>0 AS metric, entry.value->1 AS labels, entry.value->2 AS names, \
+         entry.value->>3 AS observed, iif(f.seq IS NULL OR f.seq < ?6, ?4->>entry.key, \
+           (SELECT count(*) FROM json_each(?5->entry.key) AS row WHERE row.value > f.seq)) AS more \
+       FROM json_each(?3) AS entry LEFT JOIN lane_flushes AS f ON f.tenant = ?1 AND f.lane = ?2) AS added \
+     WHERE more > 0 AND (?7 IS NULL OR EXISTS (SELECT 1 FROM receipts \
+       WHERE tenant = ?1 AND lane = ?2 AND seq = ?7)) \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
        SET count = count + excluded.count, sum = sum + excluded.sum";
+
+/// Adds to metrics by how much a lane's totals are higher than those in its report. It comes before [`FLUSHED_THROUGH`] of
+/// the same transaction, which replaces the report. Tenant, lane, a JSON object of totals by series.
+pub const COUNT_TOTALS: &str = "INSERT INTO metric_counters (tenant, metric, labels, names, count) \
+     SELECT ?1, metric, labels, iif(names = '[]' OR EXISTS (SELECT 1 FROM metric_counters AS c \
+         WHERE c.tenant = ?1 AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names), \
+       names, json_array('_other')), more \
+     FROM (SELECT total.key->>0 AS metric, total.key->1 AS labels, total.key->2 AS names, \
+         total.value - coalesce(known.value, 0) AS more \
+       FROM json_each(?3) AS total LEFT JOIN \
+         (SELECT key, value FROM json_each((SELECT report FROM lane_flushes \
+            WHERE tenant = ?1 AND lane = ?2), '$.totals')) AS known ON known.key = total.key) AS added \
+     WHERE more > 0 \
+     ON CONFLICT (tenant, metric, labels, names) DO UPDATE SET count = count + excluded.count";
 
 /// Adds to a metric that belongs to no tenant. The series as JSON, how many more.
 pub const COUNT_METRIC: &str = "INSERT INTO metric_counters (tenant, metric, labels, names, count) \
@@ -495,7 +519,9 @@ pub const ALL: &[&str] = &[
     REGISTRY_EVENTS,
     FLUSH_COUNTS,
     FLUSHED_THROUGH,
-    FLUSH_METRICS,
+    ADMIT_SERIES,
+    COUNT_ROWS,
+    COUNT_TOTALS,
     COUNT_METRIC,
     METRICS,
     METRICS_OF_ALL,

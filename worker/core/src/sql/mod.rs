@@ -6,10 +6,6 @@
 macro_rules! settings {
     ($each:ident, $flag:ident, $json:ident) => {
         concat!(
-            $each!("rate_capacity"),
-            ", ",
-            $each!("rate_refill_per_s"),
-            ", ",
             $each!("risk_denials"),
             ", ",
             $each!("risk_window_s"),

@@ -1,4 +1,4 @@
-//! What a window counts, as the bundle has it.
+//! What a velocity window counts, as the bundle has it.
 
 use crate::glob;
 use crate::text_enum::text_enum;
@@ -6,7 +6,7 @@ use crate::text_enum::text_enum;
 /// The longest window: a row is kept for that long after its last call.
 pub const MAX_WINDOW_S: u64 = 31 * 24 * 60 * 60;
 
-/// Windows of a bundle. Each call looks at the globs of all.
+/// Windows of a bundle. The globs of all are matched with each call.
 pub const MAX_WINDOWS: usize = 64;
 
 /// Windows whose key is only the agent. Every row of the agent has all of them, so they must be few.

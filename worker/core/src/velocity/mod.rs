@@ -1,6 +1,7 @@
 //! Velocity: how often something happened lately, for policies.
 //!
-//! The bundle defines windows (`policies/velocity.json`). The definition of a window says which tools' calls it
+//! The bundle defines velocity windows (`policies/velocity.json`). The windows of limits are something else: they follow
+//! the calendar ([`crate::limit::window`]). The definition of a window says which tools' calls it
 //! counts, by which key, and over how much time. Policies read a window as `context.velocity.<name>`. Windows slide:
 //! each covers the time before now. So there is no moment at which a count starts again from zero, and a caller cannot
 //! wait for one.

@@ -1,8 +1,8 @@
-//! A window of all agents of a tenant, in an object of its own.
+//! A velocity window of all agents of a tenant, in an object of its own.
 //!
-//! A lane looks before it decides, and the look counts the call at once: two lanes that look at the same time
-//! each see the other's call. If the call does not pass, the lane withdraws it. If the lane ends before that, the
-//! call stays counted.
+//! A lane asks for the count before it decides, and the window counts the call at once. So two lanes that ask at the
+//! same time each see the other's call. If the call does not pass, the lane withdraws it. If the lane ends before
+//! that, the call stays counted.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ struct Provisional {
     amount: Option<Amount>,
 }
 
-/// A lane's question about one key of a window.
+/// A lane's request to count a call in the window of one key, and to return the count of the other calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct CountRequest {
     /// The window's name, and the hash of the call's key.
     pub window: String,
     pub key: u64,
@@ -43,7 +43,7 @@ pub struct Look {
     pub amount: Option<Amount>,
 }
 
-impl Look {
+impl CountRequest {
     /// The name of the row in the object's storage.
     #[must_use]
     pub fn row(&self) -> String {
@@ -58,16 +58,21 @@ pub fn row_name(window: &str, key: u64) -> String {
 }
 
 impl SharedWindow {
-    /// The count of the other calls in the window. Then counts the call `entry` too, but only once. If it is `None`,
-    /// nothing is counted.
-    pub fn look(&mut self, entry: Option<&str>, look: &Look, now_ms: u64) -> Counted {
+    /// Counts the call `entry`, but only once, and returns the count of the other calls. If `entry` is `None`, it only
+    /// returns the count.
+    pub fn count_call(
+        &mut self,
+        entry: Option<&str>,
+        request: &CountRequest,
+        now_ms: u64,
+    ) -> Counted {
         self.repair_clock(now_ms);
         let is_final = |it: &Provisional| it.at_ms.saturating_add(PROVISIONAL_MS) <= now_ms;
         while self.provisional.first().is_some_and(is_final) {
-            self.keep_oldest(look.width_ms);
+            self.keep_oldest(request.width_ms);
         }
-        let mut counted = self.window.counted(now_ms, look.width_ms);
-        let is_open = |it: &&Provisional| it.at_ms.saturating_add(look.width_ms) > now_ms;
+        let mut counted = self.window.counted(now_ms, request.width_ms);
+        let is_open = |it: &&Provisional| it.at_ms.saturating_add(request.width_ms) > now_ms;
         for other in self.provisional.iter().filter(is_open) {
             if Some(other.entry.as_str()) != entry {
                 counted = counted.plus(other.amount);
@@ -76,9 +81,9 @@ impl SharedWindow {
         let Some(entry) = entry else { return counted };
         if !self.provisional.iter().any(|it| it.entry == entry) {
             if self.provisional.len() == MAX_PROVISIONAL {
-                self.keep_oldest(look.width_ms);
+                self.keep_oldest(request.width_ms);
             }
-            let (entry, amount) = (entry.to_owned(), look.amount);
+            let (entry, amount) = (entry.to_owned(), request.amount);
             self.provisional.push(Provisional { entry, at_ms: now_ms, amount });
         }
         counted
@@ -126,35 +131,39 @@ mod tests {
 
     const WIDTH_MS: u64 = 3_600_000;
 
-    fn look(window: &mut SharedWindow, entry: Option<&str>, now_ms: u64) -> u64 {
-        let look = Look { window: "w".into(), key: 1, width_ms: WIDTH_MS, amount: None };
-        window.look(entry, &look, now_ms).count
+    fn count_call(window: &mut SharedWindow, entry: Option<&str>, now_ms: u64) -> u64 {
+        let request = CountRequest { window: "w".into(), key: 1, width_ms: WIDTH_MS, amount: None };
+        window.count_call(entry, &request, now_ms).count
     }
 
     #[test]
-    fn a_look_counts_the_call_for_others_and_once() {
+    fn a_call_is_counted_for_others_and_once() {
         let mut window = SharedWindow::default();
-        assert_eq!(look(&mut window, Some("a"), 0), 0);
-        assert_eq!(look(&mut window, Some("b"), 0), 1, "it sees the call that is not decided yet");
-        assert_eq!(look(&mut window, Some("b"), 1), 1, "the same call looks again");
-        assert_eq!(look(&mut window, None, 1), 2, "a dry run");
-        assert_eq!(look(&mut window, None, 2), 2, "a dry run leaves no trace");
+        assert_eq!(count_call(&mut window, Some("a"), 0), 0);
+        assert_eq!(
+            count_call(&mut window, Some("b"), 0),
+            1,
+            "it sees the call that is not decided yet"
+        );
+        assert_eq!(count_call(&mut window, Some("b"), 1), 1, "the same call asks again");
+        assert_eq!(count_call(&mut window, None, 1), 2, "a dry run");
+        assert_eq!(count_call(&mut window, None, 2), 2, "a dry run leaves no trace");
         assert!(window.withdraw("a") && !window.withdraw("a"));
-        assert_eq!(look(&mut window, None, 2), 1);
-        assert_eq!(look(&mut window, None, WIDTH_MS), 0, "the window is over");
+        assert_eq!(count_call(&mut window, None, 2), 1);
+        assert_eq!(count_call(&mut window, None, WIDTH_MS), 0, "the window is over");
     }
 
     #[test]
     fn a_call_that_nobody_withdraws_in_time_stays_counted() {
         let mut window = SharedWindow::default();
-        look(&mut window, Some("a"), 0);
-        assert_eq!(look(&mut window, Some("b"), PROVISIONAL_MS), 1);
+        count_call(&mut window, Some("a"), 0);
+        assert_eq!(count_call(&mut window, Some("b"), PROVISIONAL_MS), 1);
         assert!(!window.withdraw("a"), "too late");
         for call in 0..MAX_PROVISIONAL {
-            look(&mut window, Some(&format!("c{call}")), PROVISIONAL_MS);
+            count_call(&mut window, Some(&format!("c{call}")), PROVISIONAL_MS);
         }
         assert!(!window.withdraw("b"), "too many came after it");
-        assert_eq!(look(&mut window, None, PROVISIONAL_MS), 2 + MAX_PROVISIONAL as u64);
+        assert_eq!(count_call(&mut window, None, PROVISIONAL_MS), 2 + MAX_PROVISIONAL as u64);
         assert_eq!(window.ends_at_ms(WIDTH_MS), PROVISIONAL_MS + WIDTH_MS);
     }
 
@@ -189,7 +198,7 @@ mod tests {
                 any::<bool>(),
             ), 1..120),
         ) {
-            let asked = Look { window: "w".into(), key: 1, width_ms: SHORT_MS, amount: None };
+            let asked = CountRequest { window: "w".into(), key: 1, width_ms: SHORT_MS, amount: None };
             let (mut window, mut model) = (SharedWindow::default(), Vec::<Called>::new());
             let mut withdrawals = Vec::<(usize, usize)>::new();
             let (mut now_ms, mut is_exact) = (100_000_000_u64, true);
@@ -203,7 +212,7 @@ mod tests {
                 leave(&mut model, now_ms);
                 let expected =
                     model.iter().filter(|call| !call.was_withdrawn && !call.has_left).count() as u64;
-                let counted = window.look(Some(&number.to_string()), &asked, now_ms).count;
+                let counted = window.count_call(Some(&number.to_string()), &asked, now_ms).count;
                 prop_assert!(counted >= expected, "{number}: {counted} {expected}");
                 if is_exact {
                     prop_assert_eq!(counted, expected);
@@ -229,8 +238,8 @@ mod tests {
     #[test]
     fn the_stored_format_is_stable() {
         let mut window = SharedWindow::default();
-        look(&mut window, Some("0.5.1"), 5);
-        look(&mut window, Some("0.20005.2"), 20_005);
+        count_call(&mut window, Some("0.5.1"), 5);
+        count_call(&mut window, Some("0.20005.2"), 20_005);
         let text = r#"{"window":{"slots":[[5,1]]},"provisional":[{"entry":"0.20005.2","at_ms":20005,"amount":null}]}"#;
         assert_eq!(serde_json::to_string(&window).unwrap(), text);
         assert_eq!(serde_json::from_str::<SharedWindow>(text).unwrap(), window);

@@ -1,4 +1,4 @@
-//! A sliding window: the calls that were counted in a period that ends now.
+//! A sliding window of velocity: the calls that were counted in a period that ends now.
 //!
 //! It holds slots in the order of time. While there are few calls, each has a slot of its own. When there are too
 //! many, neighbours are merged that are in the same part of the window, and the slot keeps the later time. So a count

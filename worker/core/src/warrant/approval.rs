@@ -144,22 +144,19 @@ pub fn request_hash(id: WarrantId, tool: &str, input: &Json, holder: &PublicKey)
     sha256(&writer.bytes)
 }
 
-/// Whether enough approvers of the leaf approved this call. Approvals that do not count are ignored. A signature
-/// is verified only if everything else about the approval is right.
+/// How many approvers of the leaf approved the call with this request hash. It stops at `need`. Approvals that do not
+/// count are ignored. A signature is verified only if everything else about the approval is right.
 #[must_use]
-pub fn suffice(
+pub fn count(
     leaf: &Payload,
-    tool: &str,
-    input: &Json,
+    request_hash: [u8; 32],
+    need: usize,
     approvals: &[Vec<u8>],
     now_s: u64,
-) -> bool {
-    // Nobody can approve if there is no approver.
-    let needed = leaf.threshold().max(1);
-    let hash = request_hash(leaf.id, tool, input, &leaf.holder);
+) -> usize {
     // As many as the reference implementation looks at.
     if approvals.len() > 2 * leaf.approvers.len() {
-        return false;
+        return 0;
     }
     let mut approved: Vec<PublicKey> = Vec::new();
     for bytes in approvals {
@@ -167,16 +164,16 @@ pub fn suffice(
         let Ok(said) = Approved::read(approval.payload) else { continue };
         let counts = leaf.approvers.contains(&approval.approver)
             && !approved.contains(&approval.approver)
-            && said.request_hash == hash
+            && said.request_hash == request_hash
             && said.from_s < said.until_s
             && now_s < said.until_s
             && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
         if counts && approval.approver.verify(&signed(approval.payload), approval.signature) {
             approved.push(approval.approver);
         }
-        if approved.len() >= needed {
-            return true;
+        if approved.len() >= need {
+            break;
         }
     }
-    false
+    approved.len()
 }

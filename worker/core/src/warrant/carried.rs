@@ -215,6 +215,7 @@ fn malformed(detail: &str) -> Problem {
 mod tests {
     use super::super::key::PublicKey;
     use super::super::proof::Proven;
+    use super::super::refusal::NeededApprovals;
     use super::*;
     use crate::decision::ReasonCode;
     use crate::json::parse;
@@ -288,6 +289,8 @@ mod tests {
         let presented =
             Presented { stack: vec![1], proof: Some(vec![2]), approvals: vec![vec![3]] };
         let refusal = Refusal::new(ReasonCode::WarrantExpired, "r");
+        let needed = NeededApprovals { request_hash: "h".to_owned(), got: 1, need: 2 };
+        let unapproved = Refusal { approvals: Some(Box::new(needed)), ..refusal.clone() };
         let claim = Claim {
             root: PublicKey([4; 32]),
             agent_key: PublicKey([5; 32]),
@@ -309,7 +312,8 @@ mod tests {
         let zeros = "00".repeat(32);
         for (judged, expected) in [
             (Judged::Later(presented), "000101010102010103"),
-            (Judged::Refused(refusal), "011c0172"),
+            (Judged::Refused(refusal), "011c017200"),
+            (Judged::Refused(unapproved), "011c01720101680102"),
             (
                 Judged::Holds(Box::new(claim)),
                 concat!(
@@ -318,7 +322,7 @@ mod tests {
                     "06060707070707070707070707070707070707070707070707070707070707070707080808080808",
                     "08080808080808080808080808080808080808080808080808080109010174010163010a0b0b0b0b",
                     "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0c0c0c0c0c0c0c0c0c0c0c0c",
-                    "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011c0172",
+                    "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011c017200",
                 ),
             ),
         ] {

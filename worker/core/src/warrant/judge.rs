@@ -17,7 +17,7 @@ use super::constraint::{Arguments, Work};
 use super::key::{PublicKey, SIGNATURE_BYTES, raw};
 use super::payload::{Issuing, Payload, Powers};
 use super::proof::{Proven, Statement};
-use super::refusal::Refusal;
+use super::refusal::{NeededApprovals, Refusal};
 use crate::decision::ReasonCode;
 use crate::json::Json;
 use crate::schema::shortened;
@@ -118,11 +118,9 @@ pub struct Cache {
     bytes: usize,
 }
 
-/// Bytes of the stacks in a cache. In memory, a chain takes at most some forty times its bytes.
-const MAX_CACHED_BYTES: usize = 256 * 1024;
-
-/// Bytes of a stack that is kept. Larger ones are rare, and would push out what is used often.
-const MAX_CACHED_STACK_BYTES: usize = 32 * 1024;
+/// Bytes of the stacks in a cache: one of the greatest size fits. In memory, a chain takes at most some forty times its
+/// bytes.
+const MAX_CACHED_BYTES: usize = MAX_STACK_BYTES;
 
 impl Cache {
     /// Where the chain with this hash is, or would be.
@@ -131,10 +129,9 @@ impl Cache {
         self.chains.binary_search_by(|chain| chain.hash.cmp(hash))
     }
 
+    /// Keeps a chain whose stack has so many bytes, at most [`MAX_STACK_BYTES`]. If it does not fit, all others are
+    /// dropped.
     fn keep(&mut self, chain: &Rc<Chain>, bytes: usize) {
-        if bytes > MAX_CACHED_STACK_BYTES {
-            return;
-        }
         let Err(mut at) = self.find(&chain.hash) else { return };
         if self.bytes + bytes > MAX_CACHED_BYTES {
             *self = Self::default();
@@ -407,13 +404,36 @@ fn check_approvals(
         })?;
     }
     let Some(leaf) = links.last().filter(|_| closed) else { return Ok(()) };
-    if approval::suffice(leaf, name, call.input, approvals, call.now_s) {
+    // Nobody can approve if there is no approver.
+    let need = leaf.threshold().max(1);
+    let hash = approval::request_hash(leaf.id, name, call.input, &leaf.holder);
+    let got = approval::count(leaf, hash, need, approvals, call.now_s);
+    if got >= need {
         return Ok(());
     }
-    let (needed, of) = (leaf.threshold(), leaf.approvers.len());
-    let hash = hex::encode(approval::request_hash(leaf.id, name, call.input, &leaf.holder));
-    let reason = format!(
-        "The warrant asks for approvals: {needed} of its approvers ({of}), for the request hash {hash}."
-    );
-    Err(Refusal::new(ReasonCode::WarrantApprovalMissing, reason))
+    let needed = NeededApprovals { request_hash: hex::encode(hash), got, need };
+    Err(Refusal::without_approvals(needed, leaf.approvers.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_of_any_accepted_size_is_kept_within_the_bound() {
+        let mut cache = Cache::default();
+        let large = 40 * 1024;
+        for (number, bytes, expected, held) in [
+            (1, large, [true, false, false, false], large),
+            (2, large, [true, true, false, false], 2 * large),
+            (1, large, [true, true, false, false], 2 * large),
+            (3, MAX_STACK_BYTES, [false, false, true, false], MAX_STACK_BYTES),
+            (4, 1, [false, false, false, true], 1),
+        ] {
+            let chain = Chain::verify(&[], [number; 32], &mut Work::default()).unwrap();
+            cache.keep(&Rc::new(chain), bytes);
+            let known = [1, 2, 3, 4].map(|number| cache.find(&[number; 32]).is_ok());
+            assert_eq!((known, cache.bytes), (expected, held), "{number}");
+        }
+    }
 }

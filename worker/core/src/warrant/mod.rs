@@ -26,4 +26,4 @@ pub mod text;
 
 pub use carried::{Carried, Judged};
 pub use judge::{Cache, Call, Claim, Presented, Tolerance, chain as chain_of, judge, links};
-pub use refusal::Refusal;
+pub use refusal::{NeededApprovals, Refusal};

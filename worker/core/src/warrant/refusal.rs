@@ -1,6 +1,7 @@
 //! Why a warrant does not carry a call.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::decision::ReasonCode;
 use crate::schema::quote;
@@ -11,6 +12,28 @@ use crate::schema::quote;
 pub struct Refusal {
     pub code: ReasonCode,
     pub reason: String,
+    /// Present if the code is [`ReasonCode::WarrantApprovalMissing`].
+    pub approvals: Option<Box<NeededApprovals>>,
+}
+
+/// The approvals that a warrant asks for, if the call does not have them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct NeededApprovals {
+    /// What each approval must name: 64 lower-case hex digits.
+    pub request_hash: String,
+    /// How many valid approvals the call has.
+    pub got: usize,
+    /// How many it needs, each of another approver.
+    pub need: usize,
+}
+
+impl NeededApprovals {
+    /// For a problem's body.
+    #[must_use]
+    pub fn to_json(&self) -> Option<Box<Value>> {
+        // Plain data always serializes.
+        serde_json::to_value(self).ok().map(Box::new)
+    }
 }
 
 /// Bytes of a reason beside its own words: those before it and after it.
@@ -19,7 +42,19 @@ const ROOM: usize = 80;
 impl Refusal {
     #[must_use]
     pub fn new(code: ReasonCode, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into() }
+        Self { code, reason: reason.into(), approvals: None }
+    }
+
+    /// A refusal of a call that does not have the approvals which its warrant asks for. The warrant names so many
+    /// approvers.
+    #[must_use]
+    pub fn without_approvals(needed: NeededApprovals, approvers: usize) -> Self {
+        let NeededApprovals { request_hash, need, .. } = &needed;
+        let reason = format!(
+            "The warrant asks for approvals: {need} of its approvers ({approvers}), for the request hash {request_hash}."
+        );
+        let approvals = Some(Box::new(needed));
+        Self { approvals, ..Self::new(ReasonCode::WarrantApprovalMissing, reason) }
     }
 
     /// A refusal with the code's own sentence.

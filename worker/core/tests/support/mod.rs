@@ -19,10 +19,11 @@ use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{
     Answers, Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value,
 };
-use gateward_core::limit::Limit;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
+use gateward_core::limit::{Limit, RequestRate};
+use gateward_core::metrics::BatchMetrics;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::Bundle;
 use gateward_core::problem::Problem;
@@ -35,7 +36,7 @@ use gateward_core::registry::{
 };
 use gateward_core::sql::d1;
 use gateward_core::velocity::Counted;
-use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::shared::CountRequest;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params, params_from_iter};
 use serde_json::{Value as Json, json};
@@ -148,7 +149,7 @@ fn migrated() -> Connection {
 
 /// A lane under test, with its storage and its D1.
 pub struct Gate {
-    pub engine: PolicyEngine,
+    pub engine: Rc<PolicyEngine>,
     pub config: Config,
     pub storage: Storage,
     pub database: Connection,
@@ -201,7 +202,7 @@ impl Gate {
         let windows = Storage::new();
         Lane::start(&windows).unwrap();
         Self {
-            engine: engine(gateward_policies::bundle()),
+            engine: shipped(),
             config,
             storage: Storage::new(),
             database,
@@ -240,15 +241,16 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        let (mut answers, mut looked, mut looks) = (Vec::new(), None::<Vec<_>>, Vec::<Look>::new());
+        let (mut answers, mut windows) = (Vec::new(), None::<Vec<_>>);
+        let mut requests = Vec::<CountRequest>::new();
         self.entries.set(self.entries.get() + 1);
         let entry = format!("{}.{}", self.number, self.entries.get());
         let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
         let entry = counts.then_some(entry.as_str());
         let reply = loop {
             let called = self.on_lane(|lane, storage| {
-                let (engine, config, records) = (&self.engine, &self.config, &self.records);
-                let answers = Answers { leases: &answers, looked: looked.as_deref() };
+                let (engine, config, records) = (&*self.engine, &self.config, &self.records);
+                let answers = Answers { leases: &answers, windows: windows.as_deref() };
                 lane.call(storage, (engine, config), command, records, answers, now_ms)
             })?;
             match called {
@@ -259,17 +261,18 @@ impl Gate {
                     }
                 }
                 Called::NotCounted(asked) => {
-                    let answers = asked.iter().map(|look| (look.row(), self.look(entry, look)));
-                    looked.get_or_insert_with(Vec::new).extend(answers);
-                    looks.extend(asked);
+                    let answer =
+                        |request: &CountRequest| (request.row(), self.count_call(entry, request));
+                    windows.get_or_insert_with(Vec::new).extend(asked.iter().map(answer));
+                    requests.extend(asked);
                 }
             }
         };
-        looks.retain(|look| !reply.counted_in.contains(&look.row()));
+        requests.retain(|request| !reply.counted_in.contains(&request.row()));
         if let Some(entry) = entry.filter(|_| !self.windows_away.get()) {
             let windows = self.windows.borrow();
             // Nobody waits for this or checks whether it failed.
-            looks.iter().for_each(|look| drop(Lane::withdraw(&*windows, entry, look)));
+            requests.iter().for_each(|request| drop(Lane::withdraw(&*windows, entry, request)));
         }
         self.on_lane(|lane, _| {
             for (name, answer) in &answers {
@@ -280,11 +283,11 @@ impl Gate {
     }
 
     /// What `worker/edge/src/lane/object/windows.rs` does, for one window.
-    pub fn look(&self, entry: Option<&str>, look: &Look) -> Option<Counted> {
+    pub fn count_call(&self, entry: Option<&str>, request: &CountRequest) -> Option<Counted> {
         if self.windows_away.get() {
             return None;
         }
-        Lane::look(&*self.windows.borrow(), entry, look, self.now_ms.get()).ok()
+        Lane::count_call(&*self.windows.borrow(), entry, request, self.now_ms.get()).ok()
     }
 
     /// What `worker/edge/src/lane/object/leases.rs` does, for one call.
@@ -369,6 +372,12 @@ impl Gate {
         if let Some(before) = batch.missing_before(&stored) {
             let has_before = self.write_again(before).map_err(|e| e.to_string())?;
             batch.before = has_before.then_some(before);
+            self.on_lane(|lane, _| {
+                lane.forget_told();
+                Ok::<_, StorageError>(())
+            })
+            .map_err(|e| e.to_string())?;
+            batch.has_new_series = true;
             stored = self.write(&batch);
         }
         if fault == Some(Fault::Lost) {
@@ -409,12 +418,24 @@ impl Gate {
 
     /// What `worker/edge/src/d1/flush.rs` does.
     pub fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
-        let totals = batch.report.totals.encode();
         let before = batch.before.map(|seq| seq as i64);
-        let metrics = params![TENANT, self.number, batch.metrics, totals, before];
-        self.database.execute(d1::FLUSH_METRICS, metrics).unwrap();
-        let rows = params![TENANT, self.number, batch.rows, before];
-        self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
+        let metrics = &batch.metrics;
+        if batch.has_new_series {
+            let named = params![TENANT, metrics.named_series()];
+            self.database.execute(d1::ADMIT_SERIES, named).unwrap();
+        }
+        if !batch.report.totals.is_empty() {
+            let totals = params![TENANT, self.number, batch.report.totals.encode()];
+            self.database.execute(d1::COUNT_TOTALS, totals).unwrap();
+        }
+        if let Some((first, _)) = batch.range {
+            let first = first as i64;
+            let BatchMetrics { series, counts, rows, .. } = metrics;
+            let counted = params![TENANT, self.number, series, counts, rows, first, before];
+            self.database.execute(d1::COUNT_ROWS, counted).unwrap();
+            let rows = params![TENANT, self.number, batch.rows, before];
+            self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
+        }
         self.database
             .execute(d1::FLUSH_COUNTS, params![TENANT, self.number, batch.counts])
             .unwrap();
@@ -472,6 +493,14 @@ impl Gate {
     }
 }
 
+/// The engine with the shipped policies. Its tables take long to build, so all gates of a test have the same one.
+fn shipped() -> Rc<PolicyEngine> {
+    thread_local! {
+        static SHIPPED: Rc<PolicyEngine> = Rc::new(engine(gateward_policies::bundle()));
+    }
+    SHIPPED.with(Rc::clone)
+}
+
 /// An engine that checks each request. The bundle has the schema of the built one.
 pub fn engine(bundle: &'static Bundle) -> PolicyEngine {
     #[cfg_attr(not(debug_assertions), expect(unused_mut, reason = "only a debug build can look"))]
@@ -489,7 +518,7 @@ pub fn records() -> CallRecords {
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
-            "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
+            "groups": ["engineering"], "allowed_tools": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
@@ -523,6 +552,13 @@ pub fn daily(max: u32) -> Vec<Rc<Limit>> {
     let rule = json!({"kind": "quota", "max": max.to_string(), "window": "day"});
     let limit = json!({"limit_id": "daily", "rule": rule});
     vec![serde_json::from_value(limit).map(Rc::new).unwrap()]
+}
+
+/// A limit of an agent's requests.
+pub fn rate(capacity: u32, refill_per_s: f64) -> Option<Rc<RequestRate>> {
+    let rule = json!({"kind": "rate", "capacity": capacity, "refill_per_s": refill_per_s});
+    let limit = json!({"limit_id": "all-requests", "rule": rule});
+    Some(serde_json::from_value(limit).map(Rc::new).unwrap())
 }
 
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {

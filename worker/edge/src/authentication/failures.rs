@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::decision::ReasonCode;
-use gateward_core::gate::Counted;
+use gateward_core::gate::CountedEvent;
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
 use gateward_core::log::{Event, Line};
 use gateward_core::metrics::Series;
@@ -33,12 +33,12 @@ thread_local! {
 
 /// Counts one failure of the connecting address, and of its reason.
 pub fn count(request: &Request, app: &App, reason: ProblemCode) {
-    record(request, app, Counted::AuthenticationFailed.as_str(), reason.code());
+    record(request, app, CountedEvent::AuthenticationFailed.as_str(), reason.code());
 }
 
 /// The same for a caller without a credential.
 pub fn count_warrant(request: &Request, app: &App, reason: ReasonCode) {
-    record(request, app, Counted::WarrantRefused(reason).as_str(), reason.code());
+    record(request, app, CountedEvent::WarrantRefused(reason).as_str(), reason.code());
 }
 
 fn record(request: &Request, app: &App, kind: &'static str, reason: &'static str) {

@@ -2,8 +2,8 @@
 
 use gateward_core::lane::FlushBatch;
 use gateward_core::sql::d1::{
-    EPOCH, FLUSH_COUNTS, FLUSH_METRICS, FLUSH_ROWS, FLUSHED_THROUGH, LOG_CHECKPOINT, PING,
-    STORED_HASHES,
+    ADMIT_SERIES, COUNT_ROWS, COUNT_TOTALS, EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH,
+    LOG_CHECKPOINT, PING, STORED_HASHES,
 };
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -56,13 +56,30 @@ pub async fn flush(
 ) -> Result<Flushed> {
     let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
     let text = |text: &str| JsValue::from_str(text);
-    let totals = batch.report.totals.encode();
     let before = batch.before.map_or(JsValue::NULL, number);
-    let metrics =
-        [tenant.clone(), lane.clone(), text(&batch.metrics), text(&totals), before.clone()];
-    // Before the rest: it adds only what D1 has not seen.
-    let mut statements = vec![statement(FLUSH_METRICS, &metrics)];
-    if batch.range.is_some() {
+    let mut statements = Vec::new();
+    // Before the rest: they count only what D1 has not seen.
+    let metrics = &batch.metrics;
+    if batch.has_new_series {
+        let named = metrics.named_series();
+        statements.push(statement(ADMIT_SERIES, &[tenant.clone(), text(&named)]));
+    }
+    // With each report that has totals: the next one adds to those of the report that D1 has.
+    if !batch.report.totals.is_empty() {
+        let totals = [tenant.clone(), lane.clone(), text(&batch.report.totals.encode())];
+        statements.push(statement(COUNT_TOTALS, &totals));
+    }
+    if let Some((first, _)) = batch.range {
+        let counted = [
+            tenant.clone(),
+            lane.clone(),
+            text(&metrics.series),
+            text(&metrics.counts),
+            text(&metrics.rows),
+            number(first),
+            before.clone(),
+        ];
+        statements.push(statement(COUNT_ROWS, &counted));
         let rows = [tenant.clone(), lane.clone(), text(&batch.rows), before.clone()];
         statements.push(statement(FLUSH_ROWS, &rows));
     }

@@ -1,6 +1,6 @@
 //! The limits of an agent and of a credential, and those that lanes share.
 
-use gateward_core::limit::Limit;
+use gateward_core::limit::{Limit, RequestRate};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::SharedLimit;
 use gateward_core::sql::d1::{LIMITS_OF, SHARED_LIMITS};
@@ -15,6 +15,7 @@ use super::read;
 struct LimitsRow {
     lane: u16,
     of_agent: String,
+    of_requests: Option<String>,
     of_credential: String,
     first_key_id: Option<String>,
     shared: String,
@@ -24,6 +25,8 @@ struct LimitsRow {
 pub struct Found {
     pub lane: u16,
     pub of_agent: Vec<Limit>,
+    /// The limit of the agent's requests.
+    pub of_requests: Option<RequestRate>,
     pub of_credential: Vec<Limit>,
     /// The lane stores the credential's book under this key id. `None` if no credential was named.
     pub first_key_id: Option<String>,
@@ -47,6 +50,7 @@ pub async fn of(
     Ok(Some(Found {
         lane: row.lane,
         of_agent: parse(&row.of_agent)?,
+        of_requests: row.of_requests.as_deref().map(parse).transpose()?,
         of_credential: parse(&row.of_credential)?,
         first_key_id: row.first_key_id,
         shared: parse(&row.shared)?,

@@ -90,6 +90,6 @@ async fn judge<'a>(
 fn refusal(decision: &ProxyDecision) -> Option<Problem> {
     match decision.decision {
         Decision::Allow => None,
-        _ => Some(Problem::new(ProblemCode::CallDenied, decision.reason.clone())),
+        _ => Some(decision.problem()),
     }
 }

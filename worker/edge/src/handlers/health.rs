@@ -22,7 +22,7 @@ pub fn alive() -> Answered {
 
 /// How often a request polls the check that another request runs. Requests cannot await each other's
 /// promises.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 thread_local! {
     static READINESS: RefCell<Readiness> = RefCell::default();
@@ -37,7 +37,7 @@ pub async fn ready(app: &App) -> Answered {
             Ask::Answer(result) => {
                 return result.and_then(|()| json(&Health { status: "ready" })).map(Answer::Json);
             }
-            Ask::Wait => Delay::from(LOOK_AGAIN).await,
+            Ask::Wait => Delay::from(POLL).await,
             Ask::Check => {
                 let result = check(app).await;
                 let now_ms = Date::now().as_millis();

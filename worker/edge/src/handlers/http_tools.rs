@@ -1,9 +1,11 @@
 //! `/http/{server}/{path}`: requests to an HTTP API. The server's routes say which tool a request calls, and
 //! that call is decided.
 
+use std::borrow::Cow;
+
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
-use gateward_core::call::headers;
+use gateward_core::call::headers::{self, Caches};
 use gateward_core::call::http_tool::{self, HttpRequest};
 use gateward_core::decode::text;
 use gateward_core::gate::inspection::{self, UNREDACTABLE};
@@ -75,10 +77,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let passed = Passed::new(command, decision, std::mem::take(&mut reply.answer));
     let call = DecidedCall { request, app, passed, rate };
     if !call.passed.decision.decision.passes() {
-        let decision = &call.passed.decision;
-        let problem = Problem::new(ProblemCode::CallDenied, &decision.reason);
-        let violated_limit = decision.violated_limits.first().cloned().map(Box::new);
-        return call.refuse(&Problem { violated_limit, ..problem });
+        return call.refuse(&call.passed.decision.problem());
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
     let (url, body) = match call.prepare(bytes, &upstream, &reply.route) {
@@ -205,12 +204,15 @@ impl DecidedCall<'_> {
     /// Streams the server's response to the caller, and records the outcome at its end.
     fn stream(self, answer: UpstreamAnswer, shared_cache: bool) -> Answered {
         let head = self.head(&answer, shared_cache, false);
+        let kind = answer.header("content-type").unwrap_or_default();
         let Self { app, passed, .. } = self;
         let app = app.clone();
         let watch = if passed.rules.observe.is_some() { Watch::Body } else { Watch::Nothing };
         let done: Done = Box::new(move |ended, body| {
-            let text = String::from_utf8_lossy(&body);
-            observe(&app, &passed, &[Part::whole(&text)], ended.bytes > body.len() as u64);
+            let readings = readings(&kind, &body);
+            let parts: Vec<Part<'_>> = readings.iter().map(|text| Part::whole(text)).collect();
+            let is_cut = !parts.is_empty() && ended.bytes > body.len() as u64;
+            observe(&app, &passed, &parts, is_cut);
             passed::record_outcome(&app, &passed, ended)
         });
         whole(answer.stream(head, None, watch, Some(done)))
@@ -228,10 +230,7 @@ impl DecidedCall<'_> {
         };
         let kind = answer.header("content-type").unwrap_or_default();
         let exact = text::exact(&bytes);
-        let readings = match exact.is_none() && headers::is_media_type(&kind) {
-            true => Vec::new(),
-            false => text::readings(&bytes),
-        };
+        let readings = readings(&kind, &bytes);
         let parts: Vec<Part<'_>> = readings.iter().map(|text| Part::whole(text)).collect();
         let settings = &app.settings;
         let (shield, key) = (settings.engine.shield(), &settings.config.value_key);
@@ -273,7 +272,13 @@ impl DecidedCall<'_> {
     /// The head of the server's response, for the caller. `changed`: Gateward changed the body.
     fn head(&self, answer: &UpstreamAnswer, shared_cache: bool, changed: bool) -> Head {
         let mut head = Head::bare(answer.status).decision(&self.passed.decision);
-        for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
+        let is_untrusted = self.passed.rules.untrusted.is_some() || self.passed.is_tainting();
+        let caches = match (is_untrusted, shared_cache) {
+            (true, _) => Caches::None,
+            (false, true) => Caches::All,
+            (false, false) => Caches::Own,
+        };
+        for (name, value) in headers::to_caller(answer.headers(), caches) {
             if !(changed && headers::describes_sent_bytes(&name)) {
                 head = head.field(&name, value);
             }
@@ -294,6 +299,14 @@ impl DecidedCall<'_> {
     fn refuse(&self, problem: &Problem) -> Answered {
         let head = Head::of_problem(problem, &self.app.request_id).decision(&self.passed.decision);
         whole(self.rate.add_to(head).with(&problem.to_json(&self.app.request_id)))
+    }
+}
+
+/// The texts that a body of this media type may be. Nobody reads a picture as text.
+fn readings<'b>(kind: &str, bytes: &'b [u8]) -> Vec<Cow<'b, str>> {
+    match text::exact(bytes).is_none() && headers::is_media_type(kind) {
+        true => Vec::new(),
+        false => text::readings(bytes),
     }
 }
 

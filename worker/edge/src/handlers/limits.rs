@@ -2,7 +2,7 @@
 
 use futures_util::future::try_join_all;
 use gateward_admin::api::limits::{LimitStates, SharedLimitState};
-use gateward_core::gate::limits::{agent_book, credential_book};
+use gateward_core::gate::limits::{agent_book, credential_book, request_book};
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::Terms;
 use gateward_core::limit::pool::Pool;
@@ -64,11 +64,9 @@ async fn of_agent(
 ) -> Result<LimitStates, Problem> {
     let found = d1::limits::of(env, &caller.tenant, &agent, credential).await?;
     let found = found.ok_or_else(|| Problem::not_found("agent or credential"))?;
-    let names: Vec<String> =
-        [Some(agent_book(&agent)), found.first_key_id.as_deref().map(credential_book)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let of_credential = found.first_key_id.as_deref().map(credential_book);
+    let mut names = vec![agent_book(&agent), request_book(&agent)];
+    names.extend(of_credential);
     let books = lane::client::books(env, &caller.tenant, found.lane, names).await?;
     let at = now();
     let states = |limits: &[Limit], book: usize| -> Result<Vec<Status>, Problem> {
@@ -77,6 +75,9 @@ async fn of_agent(
         let book = book.ok_or_else(unreadable)?;
         Ok(limits.iter().map(|limit| status_of(&book, limit, at)).collect())
     };
+    let of_requests = found.of_requests.map(|rate| rate.limit);
+    let mut of_agent = states(of_requests.as_slice(), 1)?;
+    of_agent.extend(states(&found.of_agent, 0)?);
     let asked = found.shared.iter().filter_map(|shared| {
         let is_own = |group: &&String| shared.subject == EACH || shared.subject == **group;
         let subjects: Vec<String> = match shared.subject_kind {
@@ -87,8 +88,8 @@ async fn of_agent(
         (!subjects.is_empty()).then(|| of_shared(env, &caller.tenant, shared, subjects))
     });
     Ok(LimitStates {
-        of_agent: states(&found.of_agent, 0)?,
-        of_credential: states(&found.of_credential, 1)?,
+        of_agent,
+        of_credential: states(&found.of_credential, 2)?,
         shared: try_join_all(asked).await?.into_iter().flatten().collect(),
         agent: Some(agent),
     })
@@ -124,7 +125,7 @@ async fn of_shared(
         let unused = |subject| state(subject, status_of(&Book::new(), limit, at));
         return Ok(subjects.into_iter().map(unused).collect());
     }
-    let pools = lane::client::pools(env, tenant, &limit.counter, subjects.clone()).await?;
+    let pools = lane::shared_counts::pools(env, tenant, &limit.counter, subjects.clone()).await?;
     let unused = subjects.iter().filter(|subject| !pools.iter().any(|(name, _)| name == *subject));
     let unused = unused.map(|subject| Ok((subject.clone(), Pool::default())));
     let used = pools

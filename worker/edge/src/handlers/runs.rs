@@ -90,13 +90,13 @@ fn read(
             let Report { server, tool, result } = run::parse_report(body)?;
             let call = of_run(&run_id, of, (&server, &tool))?;
             let answer = json(&Recorded { recorded: true })?;
-            Ok(Statement { purpose: Purpose::Report(result), call, status: 200, answer })
+            Ok(Statement { purpose: Purpose::ReportResult(result), call, status: 200, answer })
         }
         HarnessReport::Outcome(decision_id) => {
             let reported = ReportedOutcome::parse(decision_id, body)?;
             let call = Claims::default().call(of, ("", "", ""), Json::Object(Vec::new()));
             let answer = json(&Recorded { recorded: true })?;
-            Ok(Statement { purpose: Purpose::Settle(reported), call, status: 200, answer })
+            Ok(Statement { purpose: Purpose::ReportOutcome(reported), call, status: 200, answer })
         }
     }
 }

@@ -15,16 +15,11 @@ use gateward_core::gate::{
     AgentCommand, Containment, LaneAction, ListCommand, OutcomeCommand, TaintCommand,
 };
 use gateward_core::lane::protocol::{
-    ChainEnds, LaneReply, LaneRequest, LeaseCommand, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
-    refusal,
+    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
 };
-use gateward_core::limit::Amount;
-use gateward_core::limit::lease::{Granted, Returned};
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
-use gateward_core::velocity::Counted;
-use gateward_core::velocity::shared::Look;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -35,7 +30,7 @@ use worker::worker_sys::web_sys::Response;
 
 use super::refusals;
 use crate::http::Head;
-use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, LOOK_MS, RECALL_MS};
+use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
 use crate::settings::settings;
 use crate::{io, log};
 
@@ -49,17 +44,8 @@ const READY_OBJECT: &str = "_ready/0";
 /// tenant follows. No lane has such a name.
 const PUSHES_OBJECT: &str = "_pushes/";
 
-/// Prefix of the object that counts a limit which a tenant's lanes share; tenant and counter follow.
-const COUNTER_OBJECT: &str = "_limits/";
-
-/// Prefix of the objects that hold the windows of a tenant; tenant and number follow.
-const WINDOW_OBJECT: &str = "_windows/";
-
-/// Objects for the windows of one tenant: an object answers about a thousand looks a second.
-const WINDOW_OBJECTS: u64 = 32;
-
 /// The name of a lane's object.
-fn object(tenant: &str, lane: u16) -> String {
+pub fn object(tenant: &str, lane: u16) -> String {
     format!("{tenant}/{lane}")
 }
 
@@ -344,7 +330,7 @@ pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<
     }
 }
 
-/// The books with these names, as texts for [`gateward_core::limit::Book::parse`].
+/// The books with these names, as texts for [`gateward_core::limit::Book::parse`]; empty where nothing was used.
 pub async fn books(
     env: &Env,
     tenant: &str,
@@ -355,74 +341,6 @@ pub async fn books(
         LaneReply::Books(books) => Ok(books),
         reply => Err(unexpected(&reply)),
     }
-}
-
-/// Asks a limit's counter object for parts of the limit. `None`: the limit's time zone is unknown.
-pub async fn lease(env: &Env, command: &LeaseCommand) -> Result<Option<Granted>, Problem> {
-    let name = counter_object(&command.tenant, &command.counter);
-    match ask(env, &name, &LaneRequest::Lease(Cow::Borrowed(command)), LEASE_MS).await? {
-        LaneReply::Leased(granted) => Ok(granted),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-/// Asks a lane to give back what it does not use of a lease. `None`: it has no such lease.
-pub async fn give_back(
-    env: &Env,
-    (tenant, lane): (&str, u16),
-    (counter, subject): (&str, &str),
-    (number, granted): (u64, Amount),
-) -> Result<Option<Returned>, Problem> {
-    let (counter, subject) = (counter.to_owned(), subject.to_owned());
-    let request = LaneRequest::GiveBack { counter, subject, number, granted };
-    match ask(env, &object(tenant, lane), &request, RECALL_MS).await? {
-        LaneReply::Returned(returned) => Ok(returned),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-/// Asks the object of a tenant's window for the count of other calls. The object counts this call too, unless the call's
-/// name is empty.
-pub async fn look(env: &Env, tenant: &str, entry: &str, look: &Look) -> Result<Counted, Problem> {
-    let request = LaneRequest::Look { entry: entry.to_owned(), look: look.clone() };
-    match ask(env, &window_object(tenant, look), &request, LOOK_MS).await? {
-        LaneReply::Counted(counted) => Ok(counted),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-/// Tells the object of a tenant's window that a call does not count.
-pub async fn withdraw(env: &Env, tenant: &str, entry: &str, look: &Look) -> Result<(), Problem> {
-    let request = LaneRequest::Withdraw { entry: entry.to_owned(), look: look.clone() };
-    match ask(env, &window_object(tenant, look), &request, LOOK_MS).await? {
-        LaneReply::Done => Ok(()),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-/// The hash of the key selects the object. So all calls with one key reach the same object, and the keys of a busy window
-/// are spread over objects.
-fn window_object(tenant: &str, look: &Look) -> String {
-    format!("{WINDOW_OBJECT}{tenant}/{}", look.key % WINDOW_OBJECTS)
-}
-
-/// The counts of a limit's counter object for these subjects; for the first ones if none is named. Pairs of subjects, and
-/// counts as [`gateward_core::limit::pool::Pool::parse`] reads them.
-pub async fn pools(
-    env: &Env,
-    tenant: &str,
-    counter: &str,
-    subjects: Vec<String>,
-) -> Result<Vec<(String, String)>, Problem> {
-    let name = counter_object(tenant, counter);
-    match ask(env, &name, &LaneRequest::ReadPools { subjects }, LANE_MS).await? {
-        LaneReply::Pools(pools) => Ok(pools),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-fn counter_object(tenant: &str, counter: &str) -> String {
-    [COUNTER_OBJECT, tenant, "/", counter].concat()
 }
 
 /// A JSON array of the journal rows from `from` on.
@@ -452,7 +370,7 @@ async fn confirm(
 }
 
 /// A request that the lane answers with a [`LaneReply`].
-fn ask(
+pub fn ask(
     env: &Env,
     name: &str,
     request: &LaneRequest<'_>,
@@ -504,7 +422,7 @@ pub async fn text(response: &Response) -> Result<String, Problem> {
 
 /// A lane's refusal where the caller is told only that the lane is unavailable, or a reply of another
 /// operation.
-fn unexpected(reply: &LaneReply) -> Problem {
+pub fn unexpected(reply: &LaneReply) -> Problem {
     match reply {
         LaneReply::Refused { code, detail } => unavailable(format_args!("{code}: {detail}")),
         _ => unavailable("its reply belongs to another request"),

@@ -4,7 +4,7 @@
 
 use gateward_admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
 use gateward_core::json::raw::RawObject;
-use gateward_core::mcp::answer::{self as core, Incoming};
+use gateward_core::mcp::answer::{self, Incoming};
 use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};
 use gateward_core::mcp::jsonrpc;
 use gateward_core::mcp::sse::{self, Event, Splitter};
@@ -228,8 +228,8 @@ impl Server<'_> {
 async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
     let kind = answer.header("content-type").unwrap_or_default();
     let (bytes, _) = answer.bytes().await.map_err(|broken| broken.problem())?;
-    let result = |text: &str| match core::read(text)? {
-        Incoming::Answer { id: Some(id), message } if id == "1" => core::result(&message),
+    let result = |text: &str| match answer::read(text)? {
+        Incoming::Answer { id: Some(id), message } if id == "1" => answer::result(&message),
         _ => None,
     };
     let found = if sse::is_stream(&kind) {

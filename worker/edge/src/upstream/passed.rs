@@ -78,11 +78,12 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
     lane::client::taint(&app.env, command).await
 }
 
-/// Stores the values of a list in its run, before the list reaches the agent. `method`: what the list answers.
+/// Stores the values of a list, or of another answer without a decision, in its run, before the answer reaches the agent.
+/// `method`: what it answers.
 ///
 /// # Errors
 ///
-/// The lane did not confirm that it stored them. The list must not be passed on.
+/// The lane did not confirm that it stored them. The answer must not be passed on.
 pub async fn observe_list(
     app: &App,
     command: &GateCommand,

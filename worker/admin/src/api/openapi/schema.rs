@@ -74,6 +74,7 @@ pub(super) struct RequestedCall {
     parameters: (),
     /// `true` makes a read count as a write; `false` has no effect.
     mutates_state: bool,
+    /// What the call is about. In a call with a warrant: empty, or the value of an argument.
     #[schema(max_length = 2048)]
     resource: Option<String>,
 }

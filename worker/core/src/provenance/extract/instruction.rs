@@ -3,7 +3,7 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::scan::{Kind, scan};
-use super::text::{sorted, value};
+use super::text::{component, sorted, value};
 
 /// Bytes of an instruction: some 2,500 words.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
@@ -19,8 +19,8 @@ const MIN_WORD_LETTERS: usize = 3;
 
 /// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to four words. A group
 /// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
-/// that only [counts or orders](counting). At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower
-/// levels. Sorted.
+/// that only [counts or orders](counting). Of a word that is more than its [name or number](each_part), that is a value
+/// too. At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut hashes = Hashes::default();
@@ -29,13 +29,21 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
             hashes.insert(hash);
         }
     };
+    read(key, instruction, &mut take);
+    if let Some(spaced) = spaced(instruction) {
+        read(key, &spaced, &mut take);
+    }
+    sorted(hashes)
+}
+
+fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let mut form = Form::new();
     let numbers = numbers(instruction, &mut form);
     let counting = counting(instruction);
     scan(instruction, &mut |kind, span| {
         let place = place(instruction, span);
         if !is_part(&numbers, place) && !is_within(&counting, place) {
-            value(key, &mut form, kind, span, &mut take);
+            value(key, &mut form, kind, span, take);
         }
     });
     // A line break inside of a prompt is only where it was wrapped.
@@ -59,10 +67,105 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
                 if let Some(form) = form.of(span) {
                     take(key.hash(form));
                 }
+                component(key, &mut form, span, take);
             }
         }
     }
-    sorted(hashes)
+    for (at, word) in words.iter().enumerate() {
+        let is_counted = words.get(at + 1).is_some_and(|next| is_unit(next));
+        if !is_counted && !is_part(&numbers, place(&flat, word)) {
+            each_part(word, &mut |part| {
+                if let Some(form) = form.of(part) {
+                    take(key.hash(form));
+                }
+            });
+        }
+    }
+}
+
+/// Chinese, Japanese and Korean, and their punctuation.
+fn has_no_gaps(character: char) -> bool {
+    matches!(
+        character,
+        '\u{1100}'..='\u{11ff}'
+            | '\u{2e80}'..='\u{a4cf}'
+            | '\u{ac00}'..='\u{d7ff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{ff00}'..='\u{ffef}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// The text with a gap between ASCII and a script that has none there: `删除report.txt`. `None` if there is no such place.
+fn spaced(text: &str) -> Option<String> {
+    let mut spaced = String::with_capacity(text.len());
+    for character in text.chars() {
+        let before = spaced.chars().next_back().unwrap_or(' ');
+        if (before.is_ascii_graphic() && has_no_gaps(character))
+            || (has_no_gaps(before) && character.is_ascii_graphic())
+        {
+            spaced.push(' ');
+        }
+        spaced.push(character);
+    }
+    (spaced.len() > text.len()).then_some(spaced)
+}
+
+/// Currencies (ISO 4217) that are written directly beside a number.
+#[rustfmt::skip]
+const CURRENCIES: [&str; 28] = [
+    "AED", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR",
+    "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "SEK", "SGD", "THB", "TRY", "USD", "ZAR",
+];
+
+/// Calls `found` with the names and numbers in a word: `acme/shop`, `shop` and `7` of `acme/shop#7`, `5` of `x=5`, `1200`
+/// of `EUR1200`, `10` of `10%`. The number of `100%` is left out, because it is seldom meant: "I am 100% sure".
+fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
+    for (at, sign) in word.match_indices(['#', '=']) {
+        let after = word.get(at + 1..).unwrap_or_default();
+        let rest = after.trim_start_matches(|first: char| first.is_ascii_digit());
+        let digits = after.get(..after.len() - rest.len()).unwrap_or_default();
+        if digits.is_empty() || !is_end(rest) {
+            continue;
+        }
+        found(digits);
+        let before = word.get(..at).filter(|_| sign == "#").unwrap_or_default();
+        let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '-' | '_' | '.');
+        let name = before.rsplit(is_edge).next().unwrap_or_default();
+        for name in [name, name.rsplit('/').next().unwrap_or_default()] {
+            if name.len() > 1 {
+                found(name);
+            }
+        }
+    }
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
+    let beside = CURRENCIES
+        .iter()
+        .find_map(|currency| word.strip_prefix(currency).or_else(|| word.strip_suffix(currency)));
+    let percent = word.strip_suffix('%').filter(|number| *number != "100");
+    for number in [beside, percent].into_iter().flatten().filter(|number| is_amount(number)) {
+        found(number);
+    }
+}
+
+/// Whether a number ends before this text. `#7-8`, `#7.1` and `#7a` are none.
+fn is_end(after: &str) -> bool {
+    let mut characters = after.chars();
+    match characters.next() {
+        Some('.' | ',' | '-' | ':' | '/' | '\'' | '+') => {
+            !characters.next().is_some_and(char::is_alphanumeric)
+        }
+        next => !next.is_some_and(|next| next.is_alphanumeric() || next == '_'),
+    }
+}
+
+/// Whether a text is a number, with or without separators.
+fn is_amount(text: &str) -> bool {
+    let ends = |end: Option<&u8>| end.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    ends(bytes.first())
+        && ends(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_digit() || b".,'".contains(byte))
 }
 
 /// Offsets of the first byte of a span, and of the one after its last.
@@ -118,10 +221,27 @@ fn only_counts(counting: &[Word], first: usize, group: &[&str]) -> bool {
 }
 
 /// What a number counts if one of these words follows it.
-const UNITS: [&str; 19] = [
-    "day", "days", "hour", "hours", "hr", "hrs", "min", "mins", "minute", "minutes", "month",
-    "months", "night", "nights", "seconds", "week", "weeks", "year", "years",
+const UNITS: [&str; 22] = [
+    "billion", "day", "days", "hour", "hours", "hr", "hrs", "million", "min", "mins", "minute",
+    "minutes", "month", "months", "night", "nights", "seconds", "thousand", "week", "weeks",
+    "year", "years",
 ];
+
+/// The same in Chinese, Japanese and Korean, where the next word follows without a gap. A large number, such as `万`, is one
+/// too: `5万` is not 5. `、` follows the number of an item.
+#[rustfmt::skip]
+const UNITS_WITHOUT_GAPS: [&str; 46] = [
+    "小时", "小時", "时", "時", "点", "點", "分", "秒", "天", "日", "月", "年", "周", "週", "星期", "晚",
+    "泊", "个小时", "個小時", "个月", "個月", "个星期", "個星期", "ヶ月", "か月", "カ月", "ヵ月", "万", "萬",
+    "千", "百", "亿", "億", "、", "시", "분", "초", "일", "월", "년", "주", "개월", "달", "만", "천", "억",
+];
+
+fn is_unit(word: &str) -> bool {
+    let word =
+        word.trim_end_matches(|character: char| !character.is_alphanumeric() && character != '、');
+    UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(word))
+        || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(unit))
+}
 
 /// Hours of the clock, and what follows them.
 const HOURS: std::ops::RangeInclusive<u32> = 1..=12;
@@ -141,7 +261,9 @@ fn counting(text: &str) -> Vec<Word> {
     let (mut items, mut first_item) = (0, None);
     for (at, word) in words.iter().enumerate() {
         let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
-        let Ok(number) = bare.parse::<u32>() else { continue };
+        if !is_amount(bare) {
+            continue;
+        }
         let (opening, after) = word.split_once(bare).unwrap_or_default();
         // A currency or a `#` makes it the number of something.
         if !opening.chars().all(|character| "([{\"'«“‘".contains(character)) {
@@ -150,6 +272,14 @@ fn counting(text: &str) -> Vec<Word> {
         let found = (at, place(text, word));
         let previous = at.checked_sub(1).and_then(|at| words.get(at)).copied().unwrap_or_default();
         let next = words.get(at + 1).copied().unwrap_or_default();
+        // Nothing stands between the number and its unit or month.
+        let next = if after.is_empty() { next } else { "" };
+        let is_counted = is_unit(next);
+        let Ok(number) = bare.parse::<u32>() else {
+            // The half of a large number: `1.5亿`.
+            counting.extend(is_counted.then_some(found));
+            continue;
+        };
         if matches!(after, "." | ")") && begins_item(text, found.1, previous) {
             match number {
                 1 => (items, first_item) = (1, Some(found)),
@@ -161,13 +291,11 @@ fn counting(text: &str) -> Vec<Word> {
                 _ => {}
             }
         }
-        // Nothing stands between the number and its unit or month.
         let next = next.trim_end_matches(|character: char| !character.is_alphanumeric());
-        let next = if after.is_empty() { next } else { "" };
         let followed = |by: &[&str]| by.iter().any(|unit| unit.eq_ignore_ascii_case(next));
         let is_day = DAYS.contains(&number) && (is_month(previous) || is_month(next));
         let is_hour = HOURS.contains(&number) && followed(&OF_THE_CLOCK);
-        if is_day || is_hour || followed(&UNITS) {
+        if is_day || is_hour || is_counted {
             counting.push(found);
         }
     }

@@ -5,6 +5,7 @@
 
 use super::super::link;
 use super::super::normal::MAX_VALUE_BYTES;
+use super::super::reference;
 
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,27 +88,47 @@ type Place = (usize, usize);
 /// Calls `found` with each link and mail address in a text.
 pub fn each_link<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
     scan(text, &mut |kind, span| match kind {
-        Kind::Link => found(with_rest_of_host(text, span)),
+        Kind::Link => found(with_rest(text, span)),
         Kind::Address => found(span),
         Kind::Value => {}
     });
 }
 
-/// A URL that ends with its host, together with what stands directly after it. Browsers take letters after a
-/// quote or a bracket for more of the host: `https://x.com{.evil.com`.
-fn with_rest_of_host<'t>(text: &'t str, url: &'t str) -> &'t str {
-    if url.split_once("//").is_none_or(|(_, authority)| authority.contains(['/', '?', '#'])) {
+/// Punctuation after a URL, such as `")**.` in prose or `"}]}` in JSON. A longer one could be a message.
+const MAX_AFTER_BYTES: usize = 8;
+
+/// What is before a URL and what after it, if no client takes more of the text for the URL. `](` and `=`: the links of
+/// Markdown and HTML, which [`super::super::hidden`] also reads as a whole.
+const AROUND: [(&str, &str); 8] = [
+    ("](", ""),
+    ("\"", "\""),
+    ("`", "`"),
+    ("<", ">"),
+    ("<", "|"),
+    ("=", ">"),
+    ("'", "'>"),
+    ("='", "'"),
+];
+
+/// A URL together with what stands directly after it, if that can belong to the URL. Browsers take letters after a quote
+/// or a bracket for more of the host (`https://x.com{.evil.com`), and clients for more of the path (`https://x.com/a|b`).
+fn with_rest<'t>(text: &'t str, url: &'t str) -> &'t str {
+    let start = url.as_ptr().addr() - text.as_ptr().addr();
+    let (Some(before), Some(after)) = (text.get(..start), text.get(start + url.len()..)) else {
+        return url;
+    };
+    let is_around =
+        |(open, close): &(&str, &str)| before.ends_with(open) && after.starts_with(close);
+    if !url.contains(['/', '?', '#']) || AROUND.iter().any(is_around) {
         return url;
     }
-    let start = url.as_ptr().addr() - text.as_ptr().addr();
-    let after = text.get(start + url.len()..).unwrap_or_default();
     let after = after.get(..after.floor_char_boundary(MAX_VALUE_BYTES)).unwrap_or_default();
-    let is_end =
-        |character: char| character.is_whitespace() || matches!(character, '<' | '>' | '"');
+    let is_end = |character: char| character.is_whitespace() || character == '<';
     let glued = after.split(is_end).next().unwrap_or_default();
-    let is_more = glued.contains(char::is_alphanumeric)
-        && !glued.starts_with("](")
-        && !link::is_url(glued.trim_start_matches([',', ';', '|', ')', '(']));
+    let next = glued.trim_start_matches([',', ';', '|', ')', '(', ']', '\'', '"']);
+    let is_next = (1..=MAX_AFTER_BYTES).contains(&(glued.len() - next.len())) && link::is_url(next);
+    let is_short = glued.len() <= MAX_AFTER_BYTES && !glued.contains(char::is_alphanumeric);
+    let is_more = !is_short && !is_next && glued != "'s";
     let length = if is_more { url.len() + glued.len() } else { url.len() };
     text.get(start..start + length).unwrap_or(url)
 }
@@ -235,6 +256,9 @@ impl<'t> Scanner<'t, '_> {
         }
         if class & SOFT != 0 {
             (self.found)(Kind::Value, core);
+        }
+        if core.bytes().any(|byte| matches!(byte, b'#' | b'!' | b'@')) {
+            reference::each_repository(core, &mut |it| (self.found)(Kind::Value, it));
         }
         for part in core.split([',', ';', '(', ')', '\'', '=', '!', '?', ':', '/', '\\']) {
             let part = part.trim_start_matches(['#', '@']);

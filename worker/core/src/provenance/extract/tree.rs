@@ -3,24 +3,36 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::leaves;
 use super::super::normal::{Form, decodings};
-use super::super::part::{Kind, MAX_READ_BYTES, Part};
-use super::super::result::{MAX_RESULT_VALUES, Observed, ResultLevel, ResultTrust};
-use super::text::{sorted, text};
+use super::super::part::{Kind, MAX_READ_BYTES, Part, looks_like_json};
+use super::super::result::{
+    MAX_RESULT_VALUES, MAX_UNTRUSTED_VALUES, Observed, ResultLevel, ResultTrust,
+};
+use super::text::{component, sorted, text, verbatim};
+use crate::decode::binary;
+use crate::decode::escapes::{self, Escapes};
+use crate::decode::text::{is_binary, readings};
 use crate::json::Json;
 
 /// Bytes of a text without line breaks that is one value as a whole: a name or an id as the whole result.
 const MAX_WHOLE_BYTES: usize = 128;
 
-/// Distinct hashes, up to [`MAX_RESULT_VALUES`].
-#[derive(Default)]
+/// Characters of base64 that are read of one file.
+const MAX_BASE64_BYTES: usize = MAX_READ_BYTES / 3 * 4;
+
+/// Distinct hashes, up to a bound.
 struct Bounded {
     hashes: Hashes,
+    max: usize,
     incomplete: bool,
 }
 
 impl Bounded {
+    fn new(max: usize) -> Self {
+        Self { hashes: Hashes::default(), max, incomplete: false }
+    }
+
     fn take(&mut self, hash: u64) {
-        if self.hashes.len() < MAX_RESULT_VALUES || self.hashes.contains(&hash) {
+        if self.hashes.len() < self.max || self.hashes.contains(&hash) {
             self.hashes.insert(hash);
         } else {
             self.incomplete = true;
@@ -40,73 +52,111 @@ pub fn result(
     trust: Option<&ResultTrust>,
     server_trusted: bool,
 ) -> Observed {
-    let mut observed = Observed::default();
-    for part in parts {
-        let value = match part.kind {
-            Kind::Whole => part.value.as_ref(),
-            Kind::Text => None,
-            Kind::Rest => continue,
-        };
-        observed.add(read(key, (&part.text, value), trust, server_trusted));
-    }
-    observed
-}
-
-fn read(
-    key: &ValueKey,
-    (result, value): (&str, Option<&Json>),
-    trust: Option<&ResultTrust>,
-    server_trusted: bool,
-) -> Observed {
     let rules: Vec<Rule<'_>> = trust
         .map(|trust| trust.0.iter().map(|(pointer, level)| (pointer.as_str(), *level)).collect())
         .unwrap_or_default();
     let server = if server_trusted { ResultLevel::Trusted } else { ResultLevel::Untrusted };
-    let read = result.get(..result.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
-    let mut form = Form::new();
-    let (mut trusted, mut untrusted) = (Bounded::default(), Bounded::default());
-    match value {
-        Some(value) => {
-            each_leaf(value, server, &rules, &mut |leaf, level| {
-                if level == ResultLevel::Trusted {
-                    of_leaf(key, leaf, &mut form, &mut |hash| trusted.take(hash));
-                }
-            });
-            // An attacker who repeats a value does not change who wrote it elsewhere.
-            each_leaf(value, server, &rules, &mut |leaf, level| {
-                if level == ResultLevel::Untrusted {
-                    of_leaf(key, leaf, &mut form, &mut |hash| {
-                        if !trusted.hashes.contains(&hash) {
-                            untrusted.take(hash);
-                        }
-                    });
-                }
-            });
-        }
-        None => {
-            let whole = rules.iter().find(|(pointer, _)| pointer.is_empty());
-            let all = rules.iter().all(|(_, level)| *level == ResultLevel::Trusted);
-            let is_trusted =
-                all && whole.map_or(server, |(_, level)| *level) == ResultLevel::Trusted;
-            let into = if is_trusted { &mut trusted } else { &mut untrusted };
-            if read.len() <= MAX_WHOLE_BYTES
-                && let Some(form) = form.of(read)
-            {
-                into.take(key.hash(form));
-            }
-            text(key, read, &mut |hash| into.take(hash));
+    let whole = rules.iter().find(|(pointer, _)| pointer.is_empty());
+    let no_pointer = match rules.iter().all(|(_, level)| *level == ResultLevel::Trusted) {
+        true => whole.map_or(server, |(_, level)| *level),
+        false => ResultLevel::Untrusted,
+    };
+    let mut values = Values {
+        key,
+        form: Form::new(),
+        trusted: Bounded::new(MAX_RESULT_VALUES),
+        untrusted: Bounded::new(MAX_UNTRUSTED_VALUES),
+        incomplete: false,
+    };
+    for part in parts {
+        match (part.kind, &part.value) {
+            (Kind::Rest, _) => {}
+            (Kind::Whole, Some(value)) => values.of_json(value, server, &rules),
+            (Kind::Text, Some(value)) => values.of_json(value, no_pointer, &[]),
+            (Kind::Whole | Kind::Text, None) => values.of_text(&part.text, no_pointer),
+            (Kind::File, _) => values.of_file(&part.text, no_pointer),
         }
     }
-    let mut observed = Observed {
+    Observed {
         key: key.fingerprint(),
         // A missing trusted value only counts as seen nowhere.
-        incomplete: untrusted.incomplete || read.len() < result.len(),
-        trusted: sorted(trusted.hashes),
-        untrusted: sorted(untrusted.hashes),
-    };
-    let room = MAX_RESULT_VALUES.saturating_sub(observed.untrusted.len());
-    observed.trusted.truncate(room);
-    observed
+        incomplete: values.untrusted.incomplete || values.incomplete,
+        trusted: sorted(values.trusted.hashes),
+        untrusted: sorted(values.untrusted.hashes),
+    }
+}
+
+/// The values of a result.
+struct Values<'k> {
+    key: &'k ValueKey,
+    form: Form,
+    trusted: Bounded,
+    untrusted: Bounded,
+    /// Whether something was not read.
+    incomplete: bool,
+}
+
+impl Values<'_> {
+    fn of_json(&mut self, value: &Json, level: ResultLevel, rules: &[Rule<'_>]) {
+        let Self { key, form, trusted, untrusted, .. } = self;
+        each_leaf(value, level, rules, &mut |leaf, level| {
+            if level == ResultLevel::Trusted {
+                of_leaf(key, leaf, form, &mut |hash| trusted.take(hash));
+            }
+        });
+        // An attacker who repeats a value does not change who wrote it elsewhere.
+        each_leaf(value, level, rules, &mut |leaf, level| {
+            if level == ResultLevel::Untrusted {
+                of_leaf(key, leaf, form, &mut |hash| {
+                    if !trusted.hashes.contains(&hash) {
+                        untrusted.take(hash);
+                    }
+                });
+            }
+        });
+    }
+
+    fn of_text(&mut self, whole: &str, level: ResultLevel) {
+        let read = whole.get(..whole.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
+        self.incomplete |= read.len() < whole.len();
+        let Self { key, form, trusted, untrusted, .. } = self;
+        let into = if level == ResultLevel::Trusted { trusted } else { untrusted };
+        if read.len() <= MAX_WHOLE_BYTES {
+            if let Some(form) = form.of(read) {
+                into.take(key.hash(form));
+            }
+            component(key, form, read, &mut |hash| into.take(hash));
+            verbatim(key, form, read, &mut |hash| into.take(hash));
+        }
+        text(key, read, &mut |hash| into.take(hash));
+        // Its author could have hidden a value in the escapes of JSON that exceeds the bounds.
+        if level == ResultLevel::Untrusted && looks_like_json(read) && read.contains('\\') {
+            let kinds = Escapes { backslash: true, ..Escapes::default() };
+            text(key, &escapes::decode(read, kinds).0, &mut |hash| into.take(hash));
+        }
+    }
+
+    /// Reads the texts that a file may be. What is not read may be text of a stranger.
+    fn of_file(&mut self, base64: &str, level: ResultLevel) {
+        // Many readers skip all other characters.
+        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
+        let digits: Vec<u8> = base64.bytes().filter(is_base64).take(MAX_BASE64_BYTES + 1).collect();
+        let digits = str::from_utf8(&digits).unwrap_or_default();
+        let read = digits.get(..MAX_BASE64_BYTES).unwrap_or(digits);
+        let bytes = binary::base64(read);
+        if level == ResultLevel::Untrusted {
+            let is_unread = bytes.is_none() && read.len() >= binary::MIN_BASE64_BYTES;
+            self.incomplete |= is_unread || read.len() < digits.len();
+        }
+        let bytes = bytes.unwrap_or_default();
+        // The letters of a PDF or an archive would leave no space for the values of texts.
+        if level == ResultLevel::Trusted && is_binary(&bytes) {
+            return;
+        }
+        for reading in readings(&bytes) {
+            self.of_text(&reading, level);
+        }
+    }
 }
 
 /// The values in the texts of a list's items. All items have the same trust. Numbers are not read: they are bounds in
@@ -118,7 +168,8 @@ pub fn items<'a>(
     items: impl IntoIterator<Item = &'a Json>,
     trusted: bool,
 ) -> Observed {
-    let (mut found, mut form) = (Bounded::default(), Form::new());
+    let max = if trusted { MAX_RESULT_VALUES } else { MAX_UNTRUSTED_VALUES };
+    let (mut found, mut form) = (Bounded::new(max), Form::new());
     let mut left = MAX_READ_BYTES;
     for item in items {
         leaves::each_leaf(item, &mut |leaf| {
@@ -142,7 +193,7 @@ pub fn items<'a>(
 /// [`MAX_RESULT_VALUES`].
 #[must_use]
 pub fn arguments(key: &ValueKey, input: &Json) -> (Vec<u64>, bool) {
-    let (mut sent, mut form) = (Bounded::default(), Form::new());
+    let (mut sent, mut form) = (Bounded::new(MAX_RESULT_VALUES), Form::new());
     leaves::each_leaf(input, &mut |leaf| {
         of_leaf(key, leaf, &mut form, &mut |hash| sent.take(hash));
         // A server can decode what it stores.
@@ -158,6 +209,8 @@ fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut dyn FnMut(u6
         take(key.hash(form));
     }
     if let Json::String(string) = leaf {
+        component(key, form, string, take);
+        verbatim(key, form, string, take);
         text(key, string, take);
     }
 }

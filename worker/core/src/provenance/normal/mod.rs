@@ -191,11 +191,53 @@ fn lower(character: char) -> char {
         return character.to_ascii_lowercase();
     }
     let mut lower = character.to_lowercase();
-    match (lower.next(), lower.next()) {
-        (Some(lower), None) if !lower.is_ascii() => lower,
-        _ => character,
-    }
+    let (Some(small), None) = (lower.next(), lower.next()) else { return character };
+    // The ångström sign has the lower case of the letter `Å`, but is another letter.
+    let mut upper = small.to_uppercase();
+    let is_its_own = upper.next() == Some(character) && upper.next().is_none();
+    if is_its_own && !small.is_ascii() { small } else { character }
 }
+
+/// Whether a text is a value and no more: besides spaces and one `.` at its end, it has at most one quote or bracket on
+/// each side, which another one in the text opens or closes. The [normal form](Form::of) drops more, because in prose
+/// any punctuation can follow a value.
+#[must_use]
+pub fn is_exact(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let begun = text.trim_start_matches(is_around);
+    let (kept, after) = begun.split_at(begun.trim_end_matches(is_after).len());
+    let before = text.get(..text.len() - begun.len()).unwrap_or_default();
+    let closes = |open: char, close: char| {
+        PAIRS.iter().any(|(left, right)| left.contains(open) && right.contains(close))
+    };
+    let one = |dropped: &str| {
+        let mut letters = dropped.chars();
+        (letters.next(), letters.next().is_none())
+    };
+    let ((open, one_before), (close, one_after)) = (one(before), one(after));
+    let is_closed = match (open, close) {
+        (None, None) => true,
+        (Some(open), Some(close)) => closes(open, close),
+        (Some(open), None) => kept.contains(|letter| closes(open, letter)),
+        (None, Some(close)) => kept.contains(|letter| closes(letter, close)),
+    };
+    one_before && one_after && is_closed
+}
+
+/// Quotes and brackets, by what opens and what closes.
+const PAIRS: [(&str, &str); 10] = [
+    ("\"", "\""),
+    ("'", "'"),
+    ("`", "`"),
+    ("(", ")"),
+    ("[", "]"),
+    ("{", "}"),
+    ("<", ">"),
+    ("“„”", "”“"),
+    ("‘’", "’‘"),
+    ("«»", "»«"),
+];
 
 /// The text without what surrounds a value in prose.
 fn stripped(text: &str) -> &str {
@@ -204,34 +246,38 @@ fn stripped(text: &str) -> &str {
 
 /// The same, and what is dropped after it.
 fn split(text: &str) -> (&str, &str) {
-    let around = |character: char| {
-        character.is_whitespace()
-            || matches!(
-                character,
-                '"' | '\''
-                    | '`'
-                    | '('
-                    | ')'
-                    | '['
-                    | ']'
-                    | '{'
-                    | '}'
-                    | '<'
-                    | '>'
-                    | '“'
-                    | '”'
-                    | '„'
-                    | '‘'
-                    | '’'
-                    | '«'
-                    | '»'
-            )
-    };
-    let after = |character: char| {
-        around(character) || matches!(character, '.' | ',' | ';' | ':' | '!' | '?' | '…')
-    };
-    let text = text.trim_start_matches(around);
-    text.split_at(text.trim_end_matches(after).len())
+    let text = text.trim_start_matches(is_around);
+    text.split_at(text.trim_end_matches(is_after).len())
+}
+
+/// What can be before a value in prose.
+fn is_around(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(
+            character,
+            '"' | '\''
+                | '`'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '<'
+                | '>'
+                | '“'
+                | '”'
+                | '„'
+                | '‘'
+                | '’'
+                | '«'
+                | '»'
+        )
+}
+
+/// What can be after it.
+fn is_after(character: char) -> bool {
+    is_around(character) || matches!(character, '.' | ',' | ';' | ':' | '!' | '?' | '…')
 }
 
 #[cfg(test)]
@@ -287,6 +333,8 @@ mod tests {
             ("alice \r\n bob", "alice\nbob"),
             ("alice\u{2028}bob", "alice\nbob"),
             ("ban\u{212a}", "ban\u{212a}"),
+            ("\u{212b}ngstr\u{f6}m", "\u{212b}ngstr\u{f6}m"),
+            ("\u{2126}\u{3f4}\u{1e9e}", "\u{2126}\u{3f4}\u{1e9e}"),
             ("\u{130}stanbul", "\u{130}stanbul"),
             ("good\u{200b}.com", "good\u{200b}.com"),
             ("ра", "ра"),
@@ -333,6 +381,57 @@ mod tests {
         }
         for json in ["null", "true", "[1]", "{}"] {
             assert_eq!(form(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn more_around_a_value_than_prose_has_makes_it_another_value() {
+        for text in [
+            "anna",
+            "anna.",
+            " anna ",
+            "\"anna\"",
+            "'anna'",
+            "“anna”",
+            "„anna“",
+            "(anna)",
+            "<a@x.com>",
+            "`main`",
+            "'anna'.",
+            "Smith (London)",
+            "(555) 123-4567",
+            "[ACME] board",
+            "https://x.com/a_(b)",
+            "50%",
+            ".env",
+            "",
+            "#general",
+            "C++",
+            "«a»",
+            "P.O.",
+        ] {
+            assert!(is_exact(text), "{text}");
+        }
+        for text in [
+            "anna..",
+            "anna,",
+            "plan.md!",
+            "main'",
+            "main)",
+            "(main",
+            "((main))",
+            "'main)",
+            "\"main",
+            "main:",
+            "a?",
+            "a…",
+            "old/..",
+            "https://x.com/a!?!",
+            "https://x.com/a_(b))",
+            "...",
+            "\"\"\"",
+        ] {
+            assert!(!is_exact(text), "{text}");
         }
     }
 

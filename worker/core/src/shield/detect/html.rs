@@ -2,49 +2,22 @@
 //!
 //! A developer sends whole documents with scripts. An attack differs by code of the kind that attacks run, by an event
 //! that a value brings along, or by a value that leaves the attribute or string around it.
+//!
+//! This file reads tags and quotes. `syntax` reads names and values, `code` finds the words of attacks' code, and
+//! `script_url` finds URLs that run code.
 
-use std::cell::OnceCell;
+mod code;
+mod script_url;
+mod syntax;
+
 use std::ops::Range;
 
-use super::{Found, MAX_VALUE_BYTES, before, is_word, position};
+pub use self::code::words;
+use self::code::{Code, is_code};
+use self::script_url::{has_script_url, script_url};
+use self::syntax::{MAX_NAME_BYTES, MAX_QUOTED_BYTES, is_event, name, value};
+use super::{Found, MAX_VALUE_BYTES, before, is_word};
 use crate::shield::rule::Detector;
-
-/// Functions and objects in the code of attacks, in lower case, sorted. `(` after it: only if called.
-const CODE: &[(&str, bool)] = &[
-    ("activexobject", false),
-    ("alert", true),
-    ("atob", true),
-    ("confirm", true),
-    ("constructor", false),
-    ("cookie", false),
-    ("document", false),
-    ("eval", true),
-    ("execscript", true),
-    ("expression", true),
-    ("fetch", true),
-    ("fromcharcode", false),
-    ("function", true),
-    ("import", true),
-    ("innerhtml", false),
-    ("localstorage", false),
-    ("location", false),
-    ("onerror", false),
-    ("parent", false),
-    ("print", true),
-    ("prompt", true),
-    ("self", false),
-    ("setinterval", true),
-    ("settimeout", true),
-    ("top", false),
-    ("window", false),
-    ("write", true),
-    ("xmlhttprequest", false),
-];
-
-/// The words of attacks' code.
-pub fn words() -> impl Iterator<Item = &'static str> {
-    CODE.iter().map(|(word, _)| *word)
-}
 
 /// Elements that load or run something by themselves.
 const ACTIVE: [&str; 18] = [
@@ -57,12 +30,6 @@ const LOADING: [&str; 12] = [
     "applet", "base", "bgsound", "embed", "frame", "iframe", "import", "isindex", "layer", "meta",
     "object", "xml",
 ];
-
-/// Bytes of a name of an element or attribute that is known.
-const MAX_NAME_BYTES: usize = 32;
-
-/// Bytes of the code after a quote.
-const MAX_QUOTED_BYTES: usize = 96;
 
 /// Bytes of the code that belongs to one place.
 const MAX_CODE_BYTES: usize = 4_096;
@@ -190,83 +157,8 @@ fn after_quote((bytes, code): (&[u8], &Code), at: usize, word: usize) -> Option<
     .then_some(Leaves::String(end))
 }
 
-/// The name at an offset, and where it ends.
-fn name(bytes: &[u8], at: usize) -> (&[u8], usize) {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let length = rest
-        .iter()
-        .take(MAX_NAME_BYTES)
-        .take_while(|byte| is_word(**byte) || matches!(byte, b':' | b'-'))
-        .count();
-    (rest.get(..length).unwrap_or_default(), at + length)
-}
-
-fn is_event(name: &[u8]) -> bool {
-    name.len() > 4
-        && name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case(b"on"))
-        && name.iter().all(u8::is_ascii_alphabetic)
-}
-
 fn is_in(list: &[&str], name: &[u8]) -> bool {
     list.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
-}
-
-/// Whether attacks use this word in their code, and whether it counts only if it is called.
-fn is_code(word: &[u8]) -> Option<bool> {
-    position(CODE, |(known, _)| known, word).and_then(|at| CODE.get(at)).map(|(_, called)| *called)
-}
-
-/// The words of attacks' code in a text. They are searched once, when the first value is read: values can overlap.
-#[derive(Default)]
-struct Code(OnceCell<Vec<Range<usize>>>);
-
-impl Code {
-    /// Whether there is such a word within these bytes, with what makes it code after it. A word must not begin before them.
-    fn is_in(&self, bytes: &[u8], within: Range<usize>) -> bool {
-        let words = self.0.get_or_init(|| words_of_code(bytes));
-        let next = words.partition_point(|word| word.start < within.start);
-        words.get(next).is_some_and(|word| word.end <= within.end)
-    }
-
-    /// The same for the value after an `=`. Only its first [`MAX_QUOTED_BYTES`] bytes are read, because what follows a
-    /// quote is read again after each quote.
-    fn follows(&self, bytes: &[u8], equals: usize) -> bool {
-        let begin = value_begin(bytes, equals).0;
-        // Most values have none, and need no search for their end.
-        self.is_in(bytes, begin..begin + MAX_QUOTED_BYTES) && {
-            let (value, _) = value(bytes, equals, MAX_QUOTED_BYTES);
-            self.is_in(bytes, value)
-        }
-    }
-}
-
-/// The words of attacks' code, each up to the sign after it that makes it code.
-fn words_of_code(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut words = Vec::new();
-    let mut at = 0;
-    while let Some(next) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_alphabetic))
-    {
-        let begin = at + next;
-        let rest = bytes.get(begin..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
-        at = begin + length;
-        let Some(must_be_called) = is_code(rest.get(..length).unwrap_or_default()) else {
-            continue;
-        };
-        let after = bytes.get(at..).unwrap_or_default();
-        let spaces = after.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let is_used = match after.get(spaces) {
-            Some(b'(' | b'.') => true,
-            Some(b'`' | b'&' | b')' | b']' | b';') => must_be_called,
-            Some(b'[' | b'=') => !must_be_called,
-            _ => false,
-        };
-        if is_used {
-            words.push(begin..at + spaces + 1);
-        }
-    }
-    words
 }
 
 /// Whether a script element ends here.
@@ -384,76 +276,6 @@ fn attribute_value(
         found(Detector::ScriptUrl, begin..end);
     }
     end
-}
-
-/// Where the value after an `=` begins, and its quote.
-fn value_begin(bytes: &[u8], equals: usize) -> (usize, Option<u8>) {
-    let rest = bytes.get(equals..).unwrap_or_default();
-    let spaces =
-        rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'=').count();
-    let quote = rest.get(spaces).copied().filter(|byte| matches!(byte, b'"' | b'\''));
-    (equals + spaces + usize::from(quote.is_some()), quote)
-}
-
-/// The value after an `=`, as far as it is read, and where it ends: with its quote, or else before a space or the end of
-/// the tag.
-fn value(bytes: &[u8], equals: usize, max_bytes: usize) -> (Range<usize>, usize) {
-    let (begin, quote) = value_begin(bytes, equals);
-    let rest = bytes.get(begin..).unwrap_or_default();
-    let ends = |byte: &u8| match quote {
-        Some(quote) => *byte == quote,
-        None => byte.is_ascii_whitespace() || *byte == b'>',
-    };
-    let bound = rest.len().min(max_bytes);
-    let length = rest.iter().take(bound).position(ends).unwrap_or(bound);
-    (begin..begin + length, begin + length + usize::from(quote.is_some()))
-}
-
-/// Whether a scheme that runs code is within a value: in the style of an element, or in what a page goes on to.
-/// `spaced`: also after a space.
-fn has_script_url(value: &[u8], spaced: bool) -> bool {
-    let starts = |at: usize| {
-        before(value, at).is_some_and(|byte| {
-            matches!(byte, b'=' | b'(' | b';' | b'\'' | b'"' | b',') || spaced && byte == b' '
-        })
-    };
-    let letters = |byte: &u8| matches!(byte.to_ascii_lowercase(), b'j' | b'v' | b'd');
-    let places = value.iter().enumerate().filter(|(_, byte)| letters(byte));
-    places.map(|(at, _)| at).filter(|at| starts(*at)).any(|at| script_url(value, at).is_some())
-}
-
-/// The end of a scheme that runs code, if a URL at this offset has one. Browsers drop control characters and line
-/// breaks in a scheme.
-fn script_url(bytes: &[u8], at: usize) -> Option<usize> {
-    const SCHEMES: [&[u8]; 4] = [b"javascript:", b"vbscript:", b"livescript:", b"data:text/html"];
-    let mut scheme = [0_u8; 16];
-    let mut length = 0;
-    let mut end = at;
-    for byte in bytes.get(at..)?.iter().take(64) {
-        end += 1;
-        if *byte <= b' ' || matches!(byte, b'\'' | b'"' | b'`') {
-            if length > 0 && !byte.is_ascii_control() {
-                return None;
-            }
-            continue;
-        }
-        *scheme.get_mut(length)? = byte.to_ascii_lowercase();
-        length += 1;
-        let so_far = scheme.get(..length)?;
-        if SCHEMES.contains(&so_far) {
-            let rest = bytes.get(end..)?;
-            let harmless = rest.starts_with(b"void(0")
-                || rest.starts_with(b";")
-                || rest.is_empty()
-                || rest.starts_with(b"void 0")
-                || rest.starts_with(b" ");
-            return (!harmless).then_some(end);
-        }
-        if !SCHEMES.iter().any(|known| known.starts_with(so_far)) {
-            return None;
-        }
-    }
-    None
 }
 
 #[cfg(test)]

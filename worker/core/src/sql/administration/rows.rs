@@ -24,7 +24,6 @@ macro_rules! agent_row {
         concat!(
             "json_object('agent', agent, 'lane', lane, 'environment', environment, \
                'risk_tier', risk_tier, 'allowed_tools', json(allowed_tools), \
-               'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
                'public_key', public_key, 'warrant_required', ",
             flag!("warrant_required"),
             ", 'frozen', ",
@@ -144,7 +143,7 @@ macro_rules! warrant_revocation_row {
 macro_rules! limit_row {
     () => {
         "json_object('limit_id', limit_id, 'subject_kind', subject_kind, 'subject', subject, \
-           'rule', json(rule), 'created_by', created_by, 'revision', revision, \
+           'covers', covers, 'rule', json(rule), 'created_by', created_by, 'revision', revision, \
            'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
     };
 }

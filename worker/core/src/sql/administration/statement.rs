@@ -33,12 +33,6 @@ impl From<u64> for Value {
     }
 }
 
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Number(value)
-    }
-}
-
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())

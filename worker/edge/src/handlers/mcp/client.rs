@@ -244,16 +244,18 @@ impl McpClient {
         Refusal::problem(&self.app, self.era, id, &problem)
     }
 
-    /// Whether the agent could use each of these items.
+    /// Whether the agent could use each of these items. `said`: what a message that names them says to the server, or an
+    /// empty object for the items of a list.
     pub async fn visible(
         &self,
         claims: &Claims,
         candidates: Vec<Candidate>,
+        said: Json,
     ) -> Result<Vec<Visibility>, Refused> {
         let mut visible = Vec::with_capacity(candidates.len());
         for some in candidates.chunks(MAX_FILTERED) {
             let purpose = Purpose::Filter(some.to_vec());
-            let command = self.command(claims, purpose, ("", ""), Json::Object(Vec::new()));
+            let command = self.command(claims, purpose, ("", ""), said.clone());
             visible.extend(self.judge(&command).await?.reply.visible);
         }
         Ok(visible)

@@ -8,7 +8,7 @@ use gateward_core::isolate::memory::Held;
 use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT, status_of_answer};
 use gateward_core::mcp::seal::Handle;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
-use gateward_core::mcp::{Era, answer as core};
+use gateward_core::mcp::{Era, response};
 use gateward_core::problem::Problem;
 use gateward_core::receipt::Ending;
 use worker::worker_sys::web_sys::Response;
@@ -130,7 +130,7 @@ pub async fn exchange(
         let (status, body) = match answers.is_empty() {
             true if http_method == "DELETE" => (200, String::new()),
             true => (202, String::new()),
-            false => (200, core::together(answers, batch)),
+            false => (200, response::join(answers, batch)),
         };
         return Ok(Answer::Message { head: rate.add_to(with_session(head(status))), body });
     }

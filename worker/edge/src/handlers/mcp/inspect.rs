@@ -6,18 +6,21 @@ use gateward_core::gate::inspection::UNREDACTABLE;
 use gateward_core::json::Json;
 use gateward_core::json::raw::RawObject;
 use gateward_core::mcp::error::{DENIED, RpcError};
-use gateward_core::mcp::review;
 use gateward_core::mcp::unreviewed::Unreviewed;
-use gateward_core::mcp::{answer, denial};
+use gateward_core::mcp::{answer, denial, response, review};
+use gateward_core::problem::Problem;
 use gateward_core::provenance::extract;
 use gateward_core::provenance::part::{Kind, Part};
 use serde_json::value::RawValue;
 
-use super::response_filter::{Pending, ResponseFilter};
-use crate::upstream::passed::Passed;
+use super::response_filter::{Pending, ResponseFilter, UNKNOWN_REQUEST};
+use crate::upstream::passed::{self, Passed};
 
 /// The request whose response is shown to the model, even if it is withheld.
 const CALL: &str = "tools/call";
+
+/// The request without a decision whose result is read.
+const COMPLETE: &str = "completion/complete";
 
 impl ResponseFilter {
     /// Reads a response for provenance and the shield, and keeps what the record of the outcome needs. On an error, the
@@ -34,7 +37,11 @@ impl ResponseFilter {
         }
         let rules = passed.map_or(self.inspect.as_ref(), |passed| passed.rules.inspect.as_ref());
         let observe = passed.and_then(|passed| passed.rules.observe.as_ref());
-        if rules.is_none() && observe.is_none() {
+        // Lists are read item by item. A trusted answer without a decision has no tool whose pointers count, so it raises
+        // nothing.
+        let is_read = name == "error" || pending.method.is_empty() || pending.method == COMPLETE;
+        let marks = pending.observe.as_ref().filter(|observe| is_read && !observe.trusted);
+        if rules.is_none() && observe.is_none() && marks.is_none() {
             return Ok(message);
         }
         // A result that is not an object is refused later.
@@ -50,6 +57,10 @@ impl ResponseFilter {
             let trusted = observe.trusted && !inspected.taints;
             *passed.observed.borrow_mut() = extract::result(key, &parts, trust.as_ref(), trusted);
         }
+        let marks = marks.filter(|_| inspected.withheld.is_none()).map(|observe| {
+            let key = &self.client.app.settings.config.value_key;
+            (observe, extract::result(key, &parts, None, false))
+        });
         drop(parts);
         if !inspected.redacts.is_empty() && inspected.withheld.is_none() {
             match unreviewed.redacted(self.client.redaction(&inspected.redacts)) {
@@ -63,11 +74,23 @@ impl ResponseFilter {
         if let Some(why) = &inspected.withheld {
             return Err(self.withheld(pending, why));
         }
-        if inspected.taints
-            && let Err(problem) = self.found.mark(&self.client).await
-        {
-            let error = denial::problem(&problem, &self.client.app.request_id);
-            return Err(error.with_id(Some(&pending.id)).body(self.client.era));
+        let refuse = |problem: &Problem| {
+            let error = denial::problem(problem, &self.client.app.request_id);
+            error.with_id(Some(&pending.id)).body(self.client.era)
+        };
+        if let Some((observe, values)) = marks.filter(|(_, values)| !values.is_empty()) {
+            let (app, template) = (&self.client.app, &self.client.template);
+            let method =
+                if pending.method.is_empty() { UNKNOWN_REQUEST } else { pending.method.as_str() };
+            let stored = passed::observe_list(app, template, observe, method, values).await;
+            stored.map_err(|problem| refuse(&problem))?;
+        }
+        if inspected.taints {
+            self.found.mark(&self.client).await.map_err(|problem| refuse(&problem))?;
+            if let Some(mut result) = message.object("result") {
+                response::forbid_caching(&mut result);
+                message.set("result", &result);
+            }
         }
         Ok(message)
     }

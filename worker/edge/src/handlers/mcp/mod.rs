@@ -28,7 +28,7 @@ use gateward_core::mcp::message::{self, Headers, Kind, MAX_MESSAGE_BYTES, Messag
 use gateward_core::mcp::method::{self, ClientRule};
 use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
-use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
+use gateward_core::mcp::{Era, action, denial, forward, origin, response};
 use gateward_core::problem::Problem;
 use gateward_core::registry::upstream::Upstream;
 use worker::Delay;
@@ -129,7 +129,7 @@ async fn post(
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
     let texts: Vec<String> = forwarded.iter_mut().map(|go| mem::take(&mut go.text)).collect();
-    let text = core::together(texts, received.batch);
+    let text = response::join(texts, received.batch);
     let decided: Vec<Rc<Passed>> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
     let mut rate = RateFields::default();
     let mut pending = Vec::new();
@@ -189,7 +189,7 @@ async fn judge_all(
     match refused {
         Some(refusal) if forwarded.is_empty() && answers.is_empty() => Err(refusal),
         Some(refusal) if forwarded.is_empty() => {
-            Err(Refusal { status: 200, body: core::together(answers, true), ..refusal })
+            Err(Refusal { status: 200, body: response::join(answers, true), ..refusal })
         }
         _ => Ok((forwarded, answers)),
     }
@@ -384,7 +384,8 @@ async fn judge(
         admitted(client, claims, (what, message.beside(false)), cost, id).await?;
     if !candidates.is_empty() {
         let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
-        let visible = client.visible(claims, candidates).await.map_err(refused)?;
+        let visible = client.visible(claims, candidates, action::said(message)).await;
+        let visible = visible.map_err(refused)?;
         if visible.iter().any(|seen| !seen.is_usable()) {
             let detail = "the agent must not use an item that this names";
             return Err(refuse(RpcError::in_band(DENIED, detail)));
@@ -394,11 +395,12 @@ async fn judge(
     let redaction = client.redaction(&[]);
     let text = forward::rewrite(message, &[], redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
-    let listed = match rule {
-        ClientRule::List(listed) => Some((listed, rules.observe.clone())),
-        _ => None,
+    let (listed, observe) = match rule {
+        ClientRule::List(listed) => (Some(listed), rules.observe.clone()),
+        ClientRule::Named => (None, rules.observe.clone()),
+        _ => (None, None),
     };
-    let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, None));
+    let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, observe, None));
     Ok(Forwardable { text, pending, upstream, rules, decided: None, removed, rate })
 }
 
@@ -478,6 +480,6 @@ async fn decide(
     command.warrant = None;
     let decided = Rc::new(Passed::new(command, decision, rules.clone()));
     let let_through = Some(Rc::clone(&decided));
-    let pending = id.map(|id| Pending::new(id, &message.method, claims, None, let_through));
+    let pending = id.map(|id| Pending::new(id, &message.method, claims, None, None, let_through));
     Ok(Forwardable { text, pending, upstream, rules, decided: Some(decided), removed, rate })
 }

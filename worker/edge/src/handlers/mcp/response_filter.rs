@@ -12,13 +12,13 @@ use gateward_core::gate::proxy::{AnswerRules, InspectResults, Observe};
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
 use gateward_core::log::{Event as Logged, Line};
-use gateward_core::mcp::answer::{self as core, Incoming};
+use gateward_core::mcp::answer::{self, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::method::{self, Listed, ServerRule};
 use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
-use gateward_core::mcp::{Era, denial};
+use gateward_core::mcp::{Era, denial, response};
 use gateward_core::provenance::Observed;
 use gateward_core::provenance::part::{Kind, Part};
 use gateward_core::receipt::Ending;
@@ -34,8 +34,8 @@ use crate::log;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Inspect, UpstreamRequest};
 
-/// Explanations show this in place of the method if a list answers a request that is not known.
-const UNKNOWN_LIST: &str = "lists";
+/// Explanations show this in place of the method if an answer belongs to a request that is not known.
+pub const UNKNOWN_REQUEST: &str = "lists";
 
 /// The request that a server can make through an error.
 const ELICITATION: &str = "elicitation/create";
@@ -46,8 +46,8 @@ pub struct Pending {
     pub method: String,
     claims: Rc<Claims>,
     pub listed: Option<Listed>,
-    /// In which run the values of lists are stored; `None` if no harness assigned one.
-    observe: Option<Observe>,
+    /// In which run the values of an answer without a decision are stored; `None` if no harness assigned one.
+    pub observe: Option<Observe>,
     pub decided: Option<Rc<Passed>>,
 }
 
@@ -56,12 +56,11 @@ impl Pending {
         id: &str,
         method: &str,
         claims: &Rc<Claims>,
-        listed: Option<(Listed, Option<Observe>)>,
+        listed: Option<Listed>,
+        observe: Option<Observe>,
         decided: Option<Rc<Passed>>,
     ) -> Self {
         let (id, method) = (id.to_owned(), method.to_owned());
-        let (listed, observe) = listed.unzip();
-        let observe = observe.flatten();
         Self { id, method, claims: Rc::clone(claims), listed, observe, decided }
     }
 
@@ -88,7 +87,7 @@ pub struct ResponseFilter {
     pub(super) found: Marks,
     /// How to inspect messages of the server that belong to no call.
     pub(super) inspect: Option<InspectResults>,
-    /// The run for the values of lists that answer earlier requests; `None` if their values are not stored.
+    /// The run for the values of answers to earlier requests; `None` if their values are not stored.
     observe: Option<Observe>,
     pending: Vec<Pending>,
     /// Gateward's own responses, to the refused messages of a batch.
@@ -157,7 +156,7 @@ impl ResponseFilter {
             |items| items.into_iter().map(RawValue::get).collect::<Vec<_>>(),
         );
         for text in texts {
-            match core::read(text)? {
+            match answer::read(text)? {
                 Incoming::Answer { id: None, message } if status >= 400 => {
                     // The error is about the HTTP request as a whole.
                     return Some(self.nameless(message).await);
@@ -171,7 +170,7 @@ impl ResponseFilter {
                 _ => return None,
             }
         }
-        self.is_done().then(|| core::together(std::mem::take(&mut self.answers), batch))
+        self.is_done().then(|| response::join(std::mem::take(&mut self.answers), batch))
     }
 
     /// The filtered response to a request.
@@ -184,7 +183,7 @@ impl ResponseFilter {
             return self.failure(Some(&pending.id), message).await;
         }
         match self.result(pending, &message).await {
-            Ok(result) => core::with(message, "result", &result),
+            Ok(result) => response::with_field(message, "result", &result),
             Err(error) => error.with_id(Some(&pending.id)).body(self.client.era),
         }
     }
@@ -201,8 +200,8 @@ impl ResponseFilter {
 
     /// A filtered error.
     async fn failure(&self, id: Option<&str>, message: RawObject) -> String {
-        let error = core::error(&message);
-        let read = error.and_then(|error| Some((core::elicitations(&error)?, error)));
+        let error = answer::error(&message);
+        let read = error.and_then(|error| Some((answer::elicitations(&error)?, error)));
         let refuse = |error: RpcError| error.with_id(id).body(self.client.era);
         let Some((elicited, mut error)) = read else {
             return refuse(RpcError::upstream("the server's error cannot be read"));
@@ -215,8 +214,8 @@ impl ResponseFilter {
         if let Err(problem) = self.untrusted.mark(&self.client).await {
             return refuse(denial::problem(&problem, &self.client.app.request_id));
         }
-        core::clean(&mut error);
-        core::with(message, "error", &error)
+        response::clean_error(&mut error);
+        response::with_field(message, "error", &error)
     }
 
     /// Whether the server may send this request under the claims of every message.
@@ -231,7 +230,7 @@ impl ResponseFilter {
 
     async fn result(&self, pending: &Pending, message: &RawObject) -> Result<RawObject, RpcError> {
         let unreadable = || RpcError::upstream("the server's result cannot be read");
-        let mut result = core::result(message).ok_or_else(unreadable)?;
+        let mut result = answer::result(message).ok_or_else(unreadable)?;
         let era = self.client.era;
         let pages = match pending.listed {
             Some(listed) => Page::read(listed, &result).map(|page| vec![page]),
@@ -245,7 +244,8 @@ impl ResponseFilter {
             let mut visible = match candidates.is_empty() {
                 true => Vec::new(),
                 false => {
-                    let visible = self.client.visible(&pending.claims, candidates).await;
+                    let nothing = Json::Object(Vec::new());
+                    let visible = self.client.visible(&pending.claims, candidates, nothing).await;
                     let request_id = &self.client.app.request_id;
                     visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
                 }
@@ -272,16 +272,19 @@ impl ResponseFilter {
                 observed.add(page.observe(&visible, key, observe.trusted && !attacks));
             }
             page.filter(&visible, era, &mut result);
+            if attacks {
+                response::forbid_caching(&mut result);
+            }
             seen.extend(visible);
         }
         if let Some(observe) = pending.observe.as_ref().filter(|_| !observed.is_empty()) {
-            let method = if pending.method.is_empty() { UNKNOWN_LIST } else { &pending.method };
+            let method = if pending.method.is_empty() { UNKNOWN_REQUEST } else { &pending.method };
             let (app, template) = (&self.client.app, &self.client.template);
             let stored = passed::observe_list(app, template, observe, method, observed).await;
             stored.map_err(|problem| denial::problem(&problem, &app.request_id))?;
         }
         if era == Era::Stateless {
-            for (method, params) in core::input_requests(&result).ok_or_else(unreadable)? {
+            for (method, params) in answer::input_requests(&result).ok_or_else(unreadable)? {
                 let may_ask = method::from_server(&method) == ServerRule::Decide
                     && self.client.may_ask(&pending.claims, &method, params).await;
                 if !may_ask {
@@ -293,13 +296,16 @@ impl ResponseFilter {
             review::name_as_registered(&mut result, &pending.method, self.client.server());
         }
         let decision = pending.decided.as_ref().map(|passed| &passed.decision);
-        core::finish(&pending.method, &mut result, decision, era, &self.client.seal())?;
+        response::finish_result(&pending.method, &mut result, decision, era, &self.client.seal())?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
         let pinned = self.untrusted.runs.first().and_then(|it| it.instructions_sha256.as_deref());
         // The decision of a call marked the agent, but that mark may have ended by now.
         if pending.decided.is_some() || review::is_unreviewed(&result, asked, pinned) {
             let failed = |problem| denial::problem(&problem, &self.client.app.request_id);
             self.untrusted.mark(&self.client).await.map_err(failed)?;
+            if !self.untrusted.runs.is_empty() {
+                response::forbid_caching(&mut result);
+            }
         }
         Ok(result)
     }
@@ -331,7 +337,7 @@ impl ResponseFilter {
 
     /// Filters one message of a stream. `None` when it is not passed on.
     async fn message(&mut self, text: &str) -> Option<String> {
-        match core::read(text)? {
+        match answer::read(text)? {
             Incoming::Answer { id: None, message } => Some(self.nameless(message).await),
             Incoming::Answer { id: Some(id), message } => {
                 let at = self.pending.iter().position(|pending| pending.id == id);
@@ -379,7 +385,11 @@ impl ResponseFilter {
         if self.client.server_asked_too_much() {
             return;
         }
-        let body = core::refusal(id, method, "Gateward does not allow this request of the server");
+        let body = response::refuse_request(
+            id,
+            method,
+            "Gateward does not allow this request of the server",
+        );
         let (client, upstream) = (Rc::clone(&self.client), Rc::clone(&self.upstream));
         Rc::clone(&client.app.context).wait_until(async move {
             let mut headers = relay::own_fields(&client.template, None);

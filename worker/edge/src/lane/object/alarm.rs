@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
-use gateward_core::gate::config::{Config, DATABASE_LOOK_MS};
+use gateward_core::gate::config::{Config, DATABASE_CHECK_MS};
 use gateward_core::lane::{Confirmed, Lane, LogName};
 use gateward_core::log::Event;
 use gateward_core::metrics::Series;
@@ -338,9 +338,9 @@ impl GateLane {
         config: &Config,
         now_ms: u64,
     ) -> std::result::Result<(), Failure> {
-        let (looked_ms, had_room) = self.database_size.get();
-        let age_ms = now_ms.checked_sub(looked_ms);
-        if had_room && age_ms.is_some_and(|age_ms| age_ms < DATABASE_LOOK_MS) {
+        let (checked_ms, had_room) = self.database_size.get();
+        let age_ms = now_ms.checked_sub(checked_ms);
+        if had_room && age_ms.is_some_and(|age_ms| age_ms < DATABASE_CHECK_MS) {
             return Ok(());
         }
         let bytes = d1::flush::size_bytes(&self.env).await?;
@@ -354,7 +354,7 @@ impl GateLane {
     }
 
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
-        self.look_again_if_stopped().await?;
+        self.compare_again_if_stopped().await?;
         let progress = self.flush_rows(settings).await?;
         if !matches!(progress, Progress::Behind) {
             self.publish(settings).await;
@@ -396,6 +396,11 @@ impl GateLane {
                     Rewritten::All => {}
                     Rewritten::Lost => batch.before = None,
                 }
+                self.with_lane(|lane, _| {
+                    lane.forget_told();
+                    Ok(())
+                })?;
+                batch.has_new_series = true;
                 flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
                 // D1 was restored once more.
                 if batch.missing_before(&flushed.stored).is_some() {

@@ -15,12 +15,12 @@ use gateward_core::limit::lease::Need;
 use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
-use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::shared::CountRequest;
 use worker::Date;
 
 use super::leases::Answers;
 use super::state::{GateLane, line, storage_failed};
-use super::windows::Looks;
+use super::windows::AskedWindows;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
 use crate::{d1, log};
@@ -33,9 +33,9 @@ const MAX_LOADS: usize = 4;
 /// meanwhile.
 const MAX_ASKS: usize = 3;
 
-/// How often one call may look at windows: once, and again if the registry was changed meanwhile. A third time would
+/// How often one call may ask windows: once, and again if the registry was changed meanwhile. A third time would
 /// take longer than a caller waits.
-const MAX_LOOKS: usize = 2;
+const MAX_WINDOW_ASKS: usize = 2;
 
 /// The result of a step.
 enum Stepped {
@@ -44,8 +44,8 @@ enum Stepped {
     NotLoaded,
     /// Parts of shared limits must be leased first. The number is that of the tenant's lanes.
     NotLeased(Vec<Need>, u16),
-    /// Windows of the tenant must be looked at first.
-    NotCounted(Vec<Look>),
+    /// Windows of the tenant must be asked first.
+    NotCounted(Vec<CountRequest>),
 }
 
 impl GateLane {
@@ -56,20 +56,20 @@ impl GateLane {
     ) -> Result<Reply, Problem> {
         let ttl_ms = settings.config.registry_ttl_ms;
         let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
-        let (mut looked, mut looks) = (0, Looks::default());
+        let (mut window_asks, mut windows) = (0, AskedWindows::default());
         let mut admitted = false;
         loop {
             let now_ms = Date::now().as_millis();
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            match self.step(settings, command, held, (&answers, &looks), &mut admitted, now_ms)? {
+            match self.step(settings, command, held, (&answers, &windows), &mut admitted, now_ms)? {
                 Stepped::Decided(reply) => {
-                    self.withdraw(command, &looks, &reply.counted_in);
+                    self.withdraw(command, &windows, &reply.counted_in);
                     return Ok(reply);
                 }
-                Stepped::NotCounted(asked) if looked < MAX_LOOKS => {
-                    looked += 1;
-                    self.look_at(command, asked, &mut looks).await;
+                Stepped::NotCounted(asked) if window_asks < MAX_WINDOW_ASKS => {
+                    window_asks += 1;
+                    self.ask_windows(command, asked, &mut windows).await;
                     continue;
                 }
                 Stepped::NotLeased(needs, lanes) if asks < MAX_ASKS => {
@@ -79,7 +79,7 @@ impl GateLane {
                 }
                 Stepped::NotLoaded if loads < MAX_LOADS => loads += 1,
                 Stepped::NotCounted(_) | Stepped::NotLeased(..) | Stepped::NotLoaded => {
-                    self.withdraw(command, &looks, &[]);
+                    self.withdraw(command, &windows, &[]);
                     let detail = "the registry keeps changing; try again";
                     return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
                 }
@@ -90,13 +90,13 @@ impl GateLane {
                 let is_away = self.database.borrow().is_away();
                 let reply = match is_away {
                     true => {
-                        let told = (&mut answers, &mut looks);
+                        let told = (&mut answers, &mut windows);
                         self.decide_unconfirmed(settings, command, told, &mut admitted).await?
                     }
                     false => None,
                 };
                 let counted_in = reply.as_ref().map_or(&[][..], |reply| &reply.counted_in);
-                self.withdraw(command, &looks, counted_in);
+                self.withdraw(command, &windows, counted_in);
                 return reply.ok_or(problem);
             }
         }
@@ -107,7 +107,7 @@ impl GateLane {
         &self,
         settings: &Settings,
         command: &GateCommand,
-        (answers, looks): (&mut Answers<'_>, &mut Looks),
+        (answers, windows): (&mut Answers<'_>, &mut AskedWindows),
         admitted: &mut bool,
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
@@ -115,12 +115,12 @@ impl GateLane {
         // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
         let ttl_ms = settings.config.registry_ttl_ms;
-        for _ in 0..=MAX_ASKS + MAX_LOOKS {
+        for _ in 0..=MAX_ASKS + MAX_WINDOW_ASKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
-            match self.step(settings, routed, held, (answers, looks), admitted, now_ms)? {
+            match self.step(settings, routed, held, (answers, windows), admitted, now_ms)? {
                 Stepped::Decided(reply) => return Ok(Some(reply)),
-                Stepped::NotCounted(asked) => self.look_at(routed, asked, looks).await,
+                Stepped::NotCounted(asked) => self.ask_windows(routed, asked, windows).await,
                 Stepped::NotLoaded => return Ok(None),
                 Stepped::NotLeased(needs, lanes) => answers.ask(routed, lanes, needs).await,
             }
@@ -229,13 +229,13 @@ impl GateLane {
         settings: &Settings,
         command: &GateCommand,
         held: Option<(CallRecords, bool)>,
-        (answers, looks): (&Answers<'_>, &Looks),
+        (answers, windows): (&Answers<'_>, &AskedWindows),
         admitted: &mut bool,
         now_ms: u64,
     ) -> Result<Stepped, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);
         let Some((records, complete)) = held else { return Ok(Stepped::NotLoaded) };
-        let answers = lane::Answers { leases: answers.as_slice(), looked: looks.answers() };
+        let answers = lane::Answers { leases: answers.as_slice(), windows: windows.answers() };
         let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
             if !*admitted && let Err(problem) = lane.admit(storage, command, &records, now_ms)? {
@@ -253,7 +253,7 @@ impl GateLane {
                 lane.call(storage, (engine, config), command, &records, answers, now_ms)?;
             Ok(Ok(match called {
                 Called::Decided(reply) => Stepped::Decided(reply),
-                Called::NotCounted(looks) => Stepped::NotCounted(looks),
+                Called::NotCounted(requests) => Stepped::NotCounted(requests),
                 Called::NotLeased(needs) => {
                     let lanes = records.tenant.as_ref().and_then(|tenant| tenant.lanes);
                     Stepped::NotLeased(needs, lanes.unwrap_or(1))

@@ -21,7 +21,7 @@ use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
 use super::state::{Failure, GateLane, Recalled};
-use crate::lane::client;
+use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
 use crate::time_zones::offset_s;
 
@@ -161,7 +161,7 @@ impl GateLane {
             terms: need.terms.clone(),
             ask,
         };
-        let granted = client::lease(&self.env, &lease).await;
+        let granted = shared_counts::lease(&self.env, &lease).await;
         if let Some(lane) = self.lane.borrow_mut().as_mut() {
             lane.release(&need.book(), held);
         }
@@ -195,7 +195,11 @@ impl GateLane {
         }
         let recalls = stream::iter(lanes).map(|(lane, granted)| async move {
             let heard = (number, granted);
-            (lane, client::give_back(&self.env, (tenant, lane), (counter, subject), heard).await)
+            (
+                lane,
+                shared_counts::give_back(&self.env, (tenant, lane), (counter, subject), heard)
+                    .await,
+            )
         });
         let limit = Delay::from(Duration::from_millis(RECALL_MS.into()));
         let mut recalls = pin!(recalls.buffer_unordered(CONCURRENT_RECALLS).take_until(limit));

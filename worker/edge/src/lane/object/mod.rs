@@ -1,7 +1,7 @@
 //! The Durable Object that is a lane. It loads the registry records that a call needs, runs the core's
 //! synchronous step, and flushes by alarm.
 //!
-//! `state` is what it holds, `decide` decides calls, `leases` gets parts of shared limits, `windows` looks at the
+//! `state` is what it holds, `decide` decides calls, `leases` gets parts of shared limits, `windows` asks the
 //! windows of the tenant, `alarm` flushes, `webhook` sends messages. The objects that count shared limits, that hold
 //! windows, and that push epochs again, are of the same class.
 //!
@@ -139,7 +139,10 @@ impl GateLane {
                 LaneReply::Row(self.with_lane(|_, storage| Lane::row(storage, seq))?)
             }
             LaneRequest::ReadBooks { names } => {
-                LaneReply::Books(self.with_lane(|_, storage| Lane::books(storage, &names))?)
+                let now_ms = Date::now().as_millis();
+                let read =
+                    |lane: &mut Lane, storage: &ObjectSql| lane.books(storage, &names, now_ms);
+                LaneReply::Books(self.with_lane(read)?)
             }
             LaneRequest::Lease(command) => self.grant(&command).await?,
             LaneRequest::GiveBack { counter, subject, number, granted } => {
@@ -148,8 +151,10 @@ impl GateLane {
             LaneRequest::ReadPools { subjects } => {
                 LaneReply::Pools(self.with_lane(|_, storage| Lane::pools(storage, &subjects))?)
             }
-            LaneRequest::Look { entry, look } => self.answer_look(&entry, &look).await?,
-            LaneRequest::Withdraw { entry, look } => self.answer_withdraw(&entry, &look)?,
+            LaneRequest::CountCall { entry, request } => {
+                self.answer_count(&entry, &request).await?
+            }
+            LaneRequest::Withdraw { entry, request } => self.answer_withdraw(&entry, &request)?,
             LaneRequest::KeepCheckpoint(checkpoint) => self.keep_checkpoint(&checkpoint)?,
             LaneRequest::IncludeEvents { tenant } => self.include_events(&tenant).await?,
             LaneRequest::AwaitCheckpoint { seq, wait_ms } => {
@@ -311,7 +316,7 @@ type LaneResult<T> = std::result::Result<std::result::Result<T, Problem>, Storag
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
     let status = if reply.terminal { TERMINAL } else { reply.status };
     Head::new(status, request_id)
-        .rate_limit(reply.rate, &reply.limits)
+        .rate_limit(reply.rate, reply.rate_limit.as_deref(), &reply.limits)
         .retry_after(reply.retry_after_s)
         .with(&reply.body)
 }

@@ -17,8 +17,8 @@ use crate::lane::client;
 use crate::limits::D1_BACKGROUND_MS;
 use crate::settings::{Settings, settings};
 
-/// How often a waiting request looks whether its checkpoint is published.
-const LOOK_AGAIN_MS: u64 = 100;
+/// How often a waiting request checks whether its checkpoint is published.
+const POLL_MS: u64 = 100;
 
 /// Requests of a lane that may wait for a checkpoint at the same time: with more, looking would delay decisions.
 const MAX_WAITING: u32 = 64;
@@ -85,7 +85,7 @@ impl GateLane {
                 }
                 known => break known.map(|(through, _)| LaneReply::PublishedThrough(through)),
             }
-            Delay::from(Duration::from_millis(LOOK_AGAIN_MS)).await;
+            Delay::from(Duration::from_millis(POLL_MS)).await;
         };
         self.waiting.set(self.waiting.get() - 1);
         answer
@@ -129,13 +129,13 @@ impl GateLane {
     }
 
     /// Compares D1's checkpoint again if the lane stopped: a person may have repaired it, and nothing is flushed meanwhile.
-    pub(super) async fn look_again_if_stopped(&self) -> Result<(), Failure> {
+    pub(super) async fn compare_again_if_stopped(&self) -> Result<(), Failure> {
         let stopped = self.with_lane(|lane, _| Ok(lane.is_stopped()))?;
         let Some(log) = self.log_name()?.filter(|_| stopped) else { return Ok(()) };
-        self.look(&log).await
+        self.compare_with_d1(&log).await
     }
 
-    async fn look(&self, log: &LogName) -> Result<(), Failure> {
+    async fn compare_with_d1(&self, log: &LogName) -> Result<(), Failure> {
         let stored = logs::checkpoint(&self.env, log).await;
         let stored = stored.map_err(|problem| Failure(problem.detail))?;
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
@@ -167,7 +167,7 @@ impl GateLane {
             return Ok(());
         }
         if self.compared.borrow().is_none() {
-            self.look(&log).await?;
+            self.compare_with_d1(&log).await?;
         }
         // The lane stopped, or it is writing rows again.
         let Some(read) = self.compared.borrow().clone() else { return Ok(()) };

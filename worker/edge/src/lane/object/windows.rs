@@ -1,4 +1,4 @@
-//! The windows of a tenant: a lane looks at them before it decides a call, their objects answer.
+//! The velocity windows of a tenant: a lane asks them before it decides a call, and their objects answer.
 
 use futures_util::future::join_all;
 use gateward_core::call::command::{GateCommand, Purpose};
@@ -6,24 +6,24 @@ use gateward_core::lane::protocol::LaneReply;
 use gateward_core::lane::{Lane, PRUNE_WINDOWS_MS};
 use gateward_core::log::{Event, Line};
 use gateward_core::velocity::Counted;
-use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::shared::CountRequest;
 use wasm_bindgen_futures::spawn_local;
 use worker::Date;
 
 use super::state::{Failure, GateLane, line};
-use crate::lane::client;
+use crate::lane::shared_counts;
 use crate::log;
 
-/// The answers of a tenant's windows to one call.
+/// The windows of a tenant that were asked for one call, and their answers.
 #[derive(Default)]
-pub struct Looks {
+pub struct AskedWindows {
     /// The name under which the windows count the call; empty if they must not count it, as for a dry run.
     entry: String,
-    asked: Vec<Look>,
+    asked: Vec<CountRequest>,
     answers: Option<Vec<(String, Option<Counted>)>>,
 }
 
-impl Looks {
+impl AskedWindows {
     pub fn answers(&self) -> Option<&[(String, Option<Counted>)]> {
         self.answers.as_deref()
     }
@@ -36,42 +36,53 @@ fn entry_of(lane: u16) -> String {
 }
 
 impl GateLane {
-    /// Looks at all of these windows at once, each in its object, and adds their answers.
-    pub(super) async fn look_at(&self, command: &GateCommand, asked: Vec<Look>, looks: &mut Looks) {
+    /// Asks all of these windows at once, each in its object, and adds their answers.
+    pub(super) async fn ask_windows(
+        &self,
+        command: &GateCommand,
+        asked: Vec<CountRequest>,
+        windows: &mut AskedWindows,
+    ) {
         let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
-        if counts && looks.entry.is_empty() {
-            looks.entry = entry_of(command.lane);
+        if counts && windows.entry.is_empty() {
+            windows.entry = entry_of(command.lane);
         }
-        let (tenant, call) = (command.tenant.as_str(), looks.entry.as_str());
-        let answers = asked.iter().map(|look| async move {
-            let counted = client::look(&self.env, tenant, call, look).await;
+        let (tenant, call) = (command.tenant.as_str(), windows.entry.as_str());
+        let answers = asked.iter().map(|request| async move {
+            let counted = shared_counts::count_call(&self.env, tenant, call, request).await;
             if let Err(problem) = &counted {
-                let detail = format!("`{}`: {}", look.window, problem.detail);
+                let detail = format!("`{}`: {}", request.window, problem.detail);
                 log::write(&line(Event::WindowNotAnswered, command, detail));
             }
-            (look.row(), counted.ok())
+            (request.row(), counted.ok())
         });
         let answers = join_all(answers).await;
-        looks.answers.get_or_insert_default().extend(answers);
-        looks.asked.extend(asked);
+        windows.answers.get_or_insert_default().extend(answers);
+        windows.asked.extend(asked);
     }
 
     /// Withdraws the call from all windows that were asked, except those in `counted_in`. If the call does not pass,
     /// `counted_in` is empty, so the call is withdrawn from all of them. `counted_in` also lacks windows that must no
     /// longer count the call because the registry changed meanwhile. Nobody waits for this: if a message is lost, the
     /// call counts.
-    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks, counted_in: &[String]) {
-        if looks.entry.is_empty() {
+    pub(super) fn withdraw(
+        &self,
+        command: &GateCommand,
+        windows: &AskedWindows,
+        counted_in: &[String],
+    ) {
+        if windows.entry.is_empty() {
             return;
         }
-        for look in looks.asked.iter().filter(|look| !counted_in.contains(&look.row())) {
-            let (env, look) = (self.env.clone(), look.clone());
-            let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
+        for request in windows.asked.iter().filter(|request| !counted_in.contains(&request.row())) {
+            let (env, request) = (self.env.clone(), request.clone());
+            let (tenant, entry) = (command.tenant.clone(), windows.entry.clone());
             let (lane, trace_id) = (command.lane, command.trace_id);
             let request_id = command.http_request_id.clone();
             spawn_local(async move {
-                if let Err(problem) = client::withdraw(&env, &tenant, &entry, &look).await {
-                    let detail = format!("`{}`: {}", look.window, problem.detail);
+                if let Err(problem) = shared_counts::withdraw(&env, &tenant, &entry, &request).await
+                {
+                    let detail = format!("`{}`: {}", request.window, problem.detail);
                     let line = Line::new(Event::CallNotWithdrawn, detail).in_lane(&tenant, lane);
                     log::write(&Line { request_id: Some(&request_id), trace_id, ..line });
                 }
@@ -81,22 +92,32 @@ impl GateLane {
 
     /// The object's side: returns the count of other calls in the window. Counts this call too, unless its name is
     /// empty.
-    pub(super) async fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
+    pub(super) async fn answer_count(
+        &self,
+        entry: &str,
+        request: &CountRequest,
+    ) -> Result<LaneReply, Failure> {
         let now_ms = Date::now().as_millis();
         let entry = Some(entry).filter(|entry| !entry.is_empty());
-        let counted = self.with_lane(|_, storage| Lane::look(storage, entry, look, now_ms))?;
+        let counted =
+            self.with_lane(|_, storage| Lane::count_call(storage, entry, request, now_ms))?;
         if entry.is_some()
-            && let Err(error) = self.arm_to_prune(look.width_ms + PRUNE_WINDOWS_MS).await
+            && let Err(error) = self.arm_to_prune(request.width_ms + PRUNE_WINDOWS_MS).await
         {
-            // The next look sets it.
+            // The next request sets it.
             self.log(Event::AlarmNotSet, &error.to_string());
         }
         Ok(LaneReply::Counted(counted))
     }
 
-    pub(super) fn answer_withdraw(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
-        if !self.with_lane(|_, storage| Lane::withdraw(storage, entry, look))? {
-            let detail = format!("`{}`: the call came too late, or was not counted", look.window);
+    pub(super) fn answer_withdraw(
+        &self,
+        entry: &str,
+        request: &CountRequest,
+    ) -> Result<LaneReply, Failure> {
+        if !self.with_lane(|_, storage| Lane::withdraw(storage, entry, request))? {
+            let detail =
+                format!("`{}`: the call came too late, or was not counted", request.window);
             self.log(Event::CallNotWithdrawn, &detail);
         }
         Ok(LaneReply::Done)

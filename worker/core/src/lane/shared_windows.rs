@@ -1,4 +1,4 @@
-//! The windows of a tenant, each in the storage of an object of its own.
+//! The velocity windows of a tenant, which its lanes share. Each is in the storage of an object of its own.
 
 use serde_json::json;
 
@@ -9,29 +9,29 @@ use super::windows::{expire, read};
 use crate::gate::windows::{HOUR_MS, hour};
 use crate::sql::lane as sql;
 use crate::velocity::Counted;
-use crate::velocity::shared::{Look, SharedWindow};
+use crate::velocity::shared::{CountRequest, SharedWindow};
 
-/// How long after the end of a window its object looks for windows that are over.
+/// How long after the end of a window its object deletes windows that are over.
 pub const PRUNE_WINDOWS_MS: u64 = STEADY_MS;
 
 impl Lane {
-    /// Returns the count of the other calls in a tenant's window. It runs in the object of the window. It
-    /// also counts the call `entry`. If `entry` is `None`, it counts nothing.
+    /// Counts the call `entry` in a tenant's window, and returns the count of the other calls. If `entry` is `None`, it
+    /// only returns the count. It runs in the object of the window.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn look(
+    pub fn count_call(
         storage: &impl LaneSql,
         entry: Option<&str>,
-        look: &Look,
+        request: &CountRequest,
         now_ms: u64,
     ) -> Result<Counted, StorageError> {
-        let name = look.row();
+        let name = request.row();
         let mut window: SharedWindow = read(storage, &name)?.unwrap_or_default();
-        let counted = window.look(entry, look, now_ms);
+        let counted = window.count_call(entry, request, now_ms);
         if entry.is_some() {
-            write(storage, &name, &window, look.width_ms)?;
+            write(storage, &name, &window, request.width_ms)?;
         }
         Ok(counted)
     }
@@ -46,7 +46,7 @@ impl Lane {
         storage: &impl LaneSql,
         now_ms: u64,
     ) -> Result<Option<u64>, StorageError> {
-        self.look_at_clock(storage, now_ms)?;
+        self.check_clock(storage, now_ms)?;
         expire(storage, self.steady_ms())?;
         let oldest = match storage.exec(sql::OLDEST_WINDOW, &[])?.first().map(Vec::as_slice) {
             None => return Ok(None),
@@ -70,16 +70,16 @@ impl Lane {
     pub fn withdraw(
         storage: &impl LaneSql,
         entry: &str,
-        look: &Look,
+        request: &CountRequest,
     ) -> Result<bool, StorageError> {
-        let name = look.row();
+        let name = request.row();
         let Some(mut window) = read::<SharedWindow>(storage, &name)? else { return Ok(false) };
         if !window.withdraw(entry) {
             return Ok(false);
         }
         match window.is_empty() {
             true => storage.exec(sql::DELETE_WINDOW, &[Value::Text(name)]).map(drop)?,
-            false => write(storage, &name, &window, look.width_ms)?,
+            false => write(storage, &name, &window, request.width_ms)?,
         }
         Ok(true)
     }
@@ -91,7 +91,7 @@ fn write(
     window: &SharedWindow,
     width_ms: u64,
 ) -> Result<(), StorageError> {
-    // Plain data always serializes. A window that cannot be read fails each look at it.
+    // Plain data always serializes. A window that cannot be read fails each request for it.
     let record = serde_json::to_string(window).unwrap_or_default();
     let rows = json!([[name, hour(window.ends_at_ms(width_ms)), record]]).to_string();
     storage.exec(sql::COUNT, &[Value::Text("[]".to_owned()), Value::Text(rows)]).map(drop)

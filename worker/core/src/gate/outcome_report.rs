@@ -8,7 +8,7 @@ use crate::credential::locator;
 use crate::limit::reservation::Reservation;
 use crate::problem::{Problem, ProblemCode};
 
-/// Carries out a [`Purpose::Settle`]. The credential is checked and one request is charged. The lane settles the
+/// Carries out a [`Purpose::ReportOutcome`]. The credential is checked and one request is charged. The lane settles the
 /// reservation with the row.
 pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (command, facts) = (draft.command, draft.facts);
@@ -27,7 +27,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
             "the agent is not active, or a ban applies",
         ));
     }
-    let Purpose::Settle(reported) = &command.purpose else {
+    let Purpose::ReportOutcome(reported) = &command.purpose else {
         return refuse(Problem::not_found("decision"));
     };
     // Callers without a credential cannot settle: any credential of the agent does it for them.
