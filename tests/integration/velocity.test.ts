@@ -131,8 +131,8 @@ describe("a window of the tenant", () => {
       tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters },
       context: { source_trust: "trusted_internal_signed" },
     });
-    // An alarm that is set by a clock that is behind runs at once. Windows are deleted by a time that the clock passed an
-    // hour before.
+    // Windows are deleted by a time that the clock passed an hour before. The runtime knows nothing of the worker's clock, so
+    // the alarm is rung.
     try {
       await gateward.clockIsAhead(-8 * HOUR_MS);
       expect((await gateward.decide(token, call)).decision).toBe("allow");
@@ -143,10 +143,17 @@ describe("a window of the tenant", () => {
       expect(await rows(object)).toHaveLength(1);
       const soonMs = Date.now() - 5 * HOUR_MS;
       await gateward.clockIsAhead(-5 * HOUR_MS);
-      await eventually("the alarm runs", async () => (await clock(object)) >= soonMs);
+      const lane = `_windows/${tenant.name}/${object}`;
+      await eventually("the alarm runs", async () => {
+        await gateward.ringAlarm(lane);
+        return (await clock(object)) >= soonMs;
+      });
       expect(await rows(object)).toHaveLength(1);
       await gateward.clockIsAhead(-3 * HOUR_MS);
-      await eventually("the window is deleted", async () => (await rows(object)).length === 0);
+      await eventually("the window is deleted", async () => {
+        await gateward.ringAlarm(lane);
+        return (await rows(object)).length === 0;
+      });
     } finally {
       await gateward.clockIsAhead(0);
     }

@@ -206,6 +206,11 @@ export class Gateward extends Client {
     return this.request("/_test/lose-alarm", { method: "POST", body: lane });
   }
 
+  /** Lets the alarm of `<tenant>/<lane>` run now. Only for a hindered worker. */
+  ringAlarm(lane: string): Promise<unknown> {
+    return this.request("/_test/ring-alarm", { method: "POST", body: lane });
+  }
+
   /** Bytes of linear memory, which never shrinks. Only for a measured worker. */
   async linearMemory(): Promise<number> {
     return (await this.request<{ bytes: number }>("/_test/memory")).body.bytes;

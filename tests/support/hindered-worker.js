@@ -140,9 +140,16 @@ export class GateLane extends DurableObject {
   }
 
   async fetch(request) {
-    if (new URL(request.url).pathname !== "/_test/lose-alarm") return this.#lane.fetch(request);
-    await this.ctx.storage.deleteAlarm();
-    return new Response();
+    switch (new URL(request.url).pathname) {
+      case "/_test/lose-alarm":
+        await this.ctx.storage.deleteAlarm();
+        return new Response();
+      case "/_test/ring-alarm":
+        await this.ctx.storage.setAlarm(1);
+        return new Response();
+      default:
+        return this.#lane.fetch(request);
+    }
   }
 
   alarm() {
@@ -166,6 +173,7 @@ export default {
         clockIsAhead(Number(await request.text()));
         return Response.json({});
       case "/_test/lose-alarm":
+      case "/_test/ring-alarm":
         await env.LANES.getByName(await request.text()).fetch(request.url);
         return Response.json({});
       case "/_test/deaf-lanes":
