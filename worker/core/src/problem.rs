@@ -107,7 +107,7 @@ pub struct Problem {
     /// Seconds after which the caller may retry.
     pub retry_after_s: Option<u32>,
     /// The value of the header `Allow`, when the code is `method_not_allowed`.
-    pub allow: Option<String>,
+    pub allow: Option<Box<str>>,
     /// The limit that the call violates, when the code is `rate_limited` or `call_denied`.
     pub violated_limit: Option<Box<serde_json::Value>>,
     /// The approvals that the call's warrant asks for, when the code is `call_denied`.
@@ -183,7 +183,7 @@ impl Problem {
     #[must_use]
     pub fn method_not_allowed(methods: String) -> Self {
         let detail = format!("this path only accepts {methods}");
-        Self { allow: Some(methods), ..Self::new(ProblemCode::MethodNotAllowed, detail) }
+        Self { allow: Some(methods.into()), ..Self::new(ProblemCode::MethodNotAllowed, detail) }
     }
 
     /// `not_found`: the record does not exist, or the caller may not see it.

@@ -99,8 +99,11 @@ pub fn each_link(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     for form in [decoded.as_deref(), plain.as_deref()].into_iter().flatten() {
         extract::each_link(form, &mut hidden);
     }
-    let forms = [Some(html), plain.as_deref()].into_iter().flatten();
-    forms.fold(true, |all, form| each_target(form, &mut hidden) && all)
+    let mut all = true;
+    for form in [Some(html), plain.as_deref()].into_iter().flatten() {
+        all &= each_target(form, &mut hidden);
+    }
+    all
 }
 
 fn is_inert(link: &str) -> bool {

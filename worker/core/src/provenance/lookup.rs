@@ -58,12 +58,15 @@ pub fn values(
     judged(key, (value, named), allowed, known, each_value)
 }
 
+/// Calls its second argument with the leaves of its first.
+type EachLeaf = fn(&Json, &mut dyn FnMut(&Json));
+
 fn judged(
     key: &ValueKey,
     (value, named): (&Json, bool),
     allowed: &Destinations,
     known: &impl Known,
-    each: fn(&Json, &mut dyn FnMut(&Json)),
+    each: EachLeaf,
 ) -> Option<Found> {
     let mut lookup = Lookup::new(key, allowed, known);
     each(value, &mut |leaf| {
