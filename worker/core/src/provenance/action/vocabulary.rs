@@ -1,0 +1,306 @@
+//! The words by which [`super`] reads an instruction and the name of a tool. All are in lower case.
+
+/// Words that name the same action, in the infinitive, the imperative and other common forms. The name comes first. A
+/// tool whose name has a word does the action of this name, otherwise the first action that has the word. The regular
+/// forms of English are not listed. A word in Chinese or Japanese is found anywhere in a text.
+#[rustfmt::skip]
+pub(super) const ACTIONS: [(&str, &str); 40] = [
+    ("refund", "refund reimburse repay repaid erstatten erstatte erstattet zurückzahlen rembourser rembourse \
+        remboursez reembolsar reembolsa reembolse devolver devuelve rimborsare rimborsa rimborsate terugbetalen 退款 \
+        退还 返金 払い戻"),
+    ("merge", "merge squash integrate mergen zusammenführen fusionner fusionne fusionnez fusionar \
+        fusiona mesclar mescle unire unisci fondere samenvoegen 合并 合併 マージ"),
+    ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger reenviar \
+        reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送"),
+    ("delete", "delete remove erase drop clean clear purge wipe destroy discard trash empty rid uninstall unlink \
+        truncate scrap cancel löschen lösche lösch gelöscht entfernen entferne entfernt leeren leere supprimer supprime \
+        supprimez effacer efface effacez enlever enlève vider borrar borra borre eliminar elimina elimine quitar \
+        quita suprimir apagar apague excluir exclua exclui remover remova eliminare cancellare cancella rimuovere \
+        rimuovi svuota verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去"),
+    ("cancel", "cancel annul void abort stop end delete remove drop unbook stornieren storniere absagen streichen \
+        streiche kündigen kündige abbestellen annuler annule annulez résilier résilie cancelar cancela cancele anular \
+        anula annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約"),
+    ("pay", "pay paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen überweise \
+        überweist bezahlen bezahle zahlen zahle begleichen begleiche schicken schicke sende payer paye payez paie virer \
+        vire virez régler règle réglez verser verse envoyer envoie pagar paga pague transferir transfiere transfere \
+        transfira enviar envía envia abonar abona pagare pagate bonificare bonifica trasferire trasferisci inviare \
+        invia versare versa betalen betaal overmaken overboeken stuur 支付 付款 转账 轉帳 汇款 匯款 付给 缴费 転帳 振り込 \
+        支払 払って 送金"),
+    ("buy", "buy bought purchase order reorder procure restock kaufen kaufe kauf bestellen bestelle bestell acheter \
+        achète achetez commander commande commandez comprar compra compre pedir pide encargar encomendar encomende \
+        comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 买 订购 下单 購入 買って 注文"),
+    ("trade", "trade buy sell exchange swap verkaufe kaufe"),
+    ("sell", "sell sold trade exchange swap verkaufen verkaufe vendre vends vendez vender vende venda vendere vendi \
+        verkopen verkoop 出售 卖 売却 売って"),
+    ("book", "book reserve schedule rent hire buchen buche buch reservieren reserviere mieten réserver réserve \
+        réservez reservar reserva reserve alquilar prenotare prenota boeken boek reserveren 预订 预约 預訂 予約"),
+    ("approve", "approve accept merge confirm authorize authorise sign okay genehmigen genehmige bestätigen bestätige \
+        freigeben annehmen approuver approuve accepter accepte confirmer aprobar aprueba aceptar confirmar aprovar \
+        aprove aceitar approvare approva accettare confermare conferma goedkeuren accepteer bevestig 批准 同意 确认 承認 確認"),
+    ("reject", "reject decline deny refuse dismiss ablehnen lehne zurückweisen rejeter rejette refuser refuse rechazar \
+        rechaza rejeitar rejeite recusar rifiutare rifiuta respingere afwijzen weiger 拒绝 驳回 却下 拒否"),
+    ("share", "share grant give given allow let permit invite add access able entitle authorize authorise teilen \
+        teile freigeben erlauben erlaube gib geben gewähren erteilen erteile partager partage partagez donner donne \
+        donnez autoriser autorise compartir comparte comparta dar conceder concede otorgar compartilhar compartilhe \
+        partilhar condividere condividi concedi concedere delen deel geven geef toegang 共享 分享 授予 授权 共有 付与 許可"),
+    ("invite", "invite add join give grant share let allow access onboard einladen lade lädt hinzufügen füge inviter \
+        invitez ajouter ajoute invitar invita convidar convide adicionar invitare aggiungi uitnodigen toevoegen \
+        邀请 邀請 添加 加入 招待 追加"),
+    ("revoke", "revoke withdraw rescind remove delete kick expel strip cancel widerrufen widerrufe entziehen \
+        entziehe entfernen entferne révoquer révoque retirer retire revocar revoca revogar revogue retirar revocare \
+        togliere togli rimuovi intrekken verwijder 撤销 撤回 取消 移除 取り消 剥奪"),
+    ("ban", "ban block suspend lock freeze mute disable deactivate sperren sperre blockieren blockiere bannir bloquer \
+        bloque bloquear bloquea bloqueie bloccare blocca blokkeren blokkeer 封禁 屏蔽 冻结 ブロック 凍結"),
+    ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
+        desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効"),
+    ("reset", "reset revert restore rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
+        reimpostare resetten 重置 恢复 リセット"),
+    ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere entsperren \
+        entsperre activer active débloquer activar activa desbloquear ativar ative attivare attiva sbloccare activeren \
+        启用 解锁 激活 有効 解除"),
+    ("deploy", "deploy release ship publish launch promote install upgrade rollout ausrollen bereitstellen deploye \
+        déployer déploie desplegar despliega implantar implante distribuire distribuisci uitrollen 部署 上线 デプロイ 展開"),
+    ("restart", "restart reboot relaunch neustarten redémarrer redémarre reiniciar reinicia reinicie riavviare riavvia \
+        herstarten 重启 重新启动 再起動"),
+    ("stop", "stop kill terminate shut end abort halt cancel pause stoppen stoppe beenden beende arrêter arrête arrêtez \
+        parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して"),
+    ("close", "close resolve finish complete end shut schließen schließe fermer ferme fermez clore cerrar cierra cierre \
+        fechar feche chiudere chiudi sluiten sluit afsluiten 关闭 關閉 解决 クローズ 閉じ"),
+    ("run", "run ran execute start launch trigger invoke rerun ausführen starten starte exécuter exécute lancer lance \
+        lancez ejecutar ejecuta ejecute executar execute iniciar eseguire esegui avviare avvia uitvoeren 运行 执行 启动 実行 起動 exec"),
+    ("charge", "charge bill debit collect invoice abbuchen belasten facturer débiter cobrar cobra faturar addebitare \
+        fatturare factureren 收费 扣款 請求"),
+    ("withdraw", "withdraw withdrew abheben auszahlen retirer retirar sacar prelevare opnemen 提现 取款 引き出"),
+    ("rename", "rename umbenennen renommer renomme renombrar renomear rinominare hernoemen 重命名 改名"),
+    ("move", "move relocate rename archive verschieben verschiebe déplacer déplace déplacez mover mueve mova spostare \
+        sposta verplaatsen verplaats 移动 移動"),
+    ("update", "update change modify edit set adjust reschedule alter amend correct fix replace move raise lower \
+        increase decrease reduce revise patch extend shorten bump rename turn switch ändern ändere änder aktualisieren \
+        aktualisiere anpassen setze setzen erhöhen erhöhe senken senke verschieben verschiebe modifier modifie modifiez \
+        changer change changez ajuster augmenter augmente baisser corriger remplacer cambiar cambia cambie modificar \
+        modifica actualizar actualiza ajustar subir aumentar bajar alterar altere mudar mude atualizar atualize \
+        modificare cambiare aggiornare aggiorna aumentare imposta wijzigen wijzig veranderen verander aanpassen \
+        verhogen bijwerken 修改 更改 更新 调整 設定 设置 变更 変更 調整 implement refactor"),
+    ("overwrite", "overwrite write wrote written save store replace update edit change put add append record fix fill \
+        set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze écrire écris \
+        écrivez enregistrer enregistre remplacer escribir escribe guardar reemplazar escrever escreva salvar salve \
+        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft"),
+    ("add", "add include append insert attach put register enroll invite join give grant share let allow access able \
+        create hinzufügen füge ergänzen ergänze eintragen gib geben ajouter ajoute ajoutez donner donne añadir añade \
+        agregar agrega invitar adicionar adicione acrescentar aggiungere aggiungi toevoegen voeg geef 添加 增加 加入 新增 \
+        追加 加えて"),
+    ("create", "create add make made new open build built generate write draft start register raise set schedule \
+        prepare erstellen erstelle anlegen lege eröffnen machen mache schreibe créer crée créez faire ouvrir rédiger \
+        crear crea cree hacer haz abrir criar crie fazer faça creare fare apri maken maak aanmaken 创建 建立 新建 制作 作成 \
+        作って"),
+    ("fetch", "fetch get got read open load download retrieve import look check visit show see view browse \
+        find search summarize summarise translate holen hole lesen lies öffnen öffne laden lade ansehen zeige lire lis ouvrir ouvre télécharger regarde leer lee abrir abre \
+        descargar mira ler leia abra baixar leggere leggi aprire apri scaricare lezen lees openen 打开 读取 下载 查看 获取 開い \
+        読ん 取得 見て"),
+    ("export", "export extract download dump exportieren exportiere exporter exporte exportar exporta esportare esporta \
+        exporteren exporteer 导出 エクスポート"),
+    ("send", "send sent mail email message text write wrote reply answer respond forward tell told inform notify ask \
+        post comment ping contact pay transfer give share report senden sende schicken schicke schick schreiben \
+        schreibe schreib antworten antworte mailen maile sagen sage sag informieren envoyer envoie envoyez écrire écris \
+        répondre réponds dire dis enviar envía envia envie manda mandar escribir escribe responder responde dile decir \
+        mande escrever escreva responda inviare invia mandare scrivere scrivi rispondere rispondi dì sturen stuur \
+        schrijven schrijf antwoorden 发送 发给 寄给 回复 告诉 通知 送信 送って 送り 返信 伝え"),
+    ("publish", "publish post release announce veröffentlichen veröffentliche publier publie publiez publicar publica \
+        pubblicare publiceren publiceer plaats 发布 發佈 公開 投稿"),
+    ("schedule", "schedule plan set arrange book block create planen plane planifier planifie programmer programar \
+        programa agendar agende programmare pianifica plannen 安排 计划 予定"),
+    ("role", "role promote demote assign permission visibility"),
+    ("checkout", "checkout buy order pay purchase kaufe bestelle"),
+    ("subscribe", "subscribe join register abonnieren abonniere abonner suscribir suscribe assinar assine iscrivere \
+        iscriviti abonneren 订阅 購読"),
+];
+
+/// Words that say little about what a tool does: another word of its name says more.
+#[rustfmt::skip]
+pub(super) const WEAK: [&str; 15] = [
+    "complete", "create", "do", "execute", "make", "new", "open", "perform", "process", "run", "schedule", "send", "set",
+    "start", "submit",
+];
+
+/// Words for actions that are also words for things: `cancel_order` and `order_cancel` cancel.
+#[rustfmt::skip]
+pub(super) const THINGS: [&str; 38] = [
+    "access", "archive", "ban", "bill", "block", "book", "charge", "comment", "contact", "export", "file", "invoice",
+    "lock", "mail", "email", "message", "note", "order", "pay", "permission", "plan", "post", "purchase", "record",
+    "register", "release", "report", "reserve", "role", "sell", "share", "text", "tip", "trade", "transfer", "trash",
+    "view", "visibility",
+];
+
+/// Nouns for actions. In an instruction, one counts only after a verb such as `make`: "set up a payment".
+#[rustfmt::skip]
+pub(super) const NOUNS: [(&str, &str); 9] = [
+    ("back", "refund"), ("cancellation", "cancel"), ("deletion", "delete"), ("fund", "pay"), ("invitation", "invite"),
+    ("money", "pay"), ("payment", "pay"), ("reservation", "book"), ("transaction", "pay"),
+];
+
+/// Verbs before a noun for an action.
+#[rustfmt::skip]
+pub(super) const LIGHT: [&str; 11] = [
+    "arrange", "do", "initiate", "issue", "make", "makes", "place", "schedule", "set", "start", "submit",
+];
+
+/// Verbs that do this before some nouns only: "Anna gets a refund", but not "give Anna the order".
+pub(super) const GIVE: [&str; 7] = ["gave", "get", "gets", "give", "gives", "need", "needs"];
+pub(super) const GIVEN: [&str; 6] = ["access", "back", "fund", "money", "permission", "refund"];
+
+/// Verbs that ask for an action together with a later word: the verbs, the later words and the action.
+#[rustfmt::skip]
+pub(super) const PHRASES: [(&str, &str, &str); 8] = [
+    ("add append delete drop insert remove entferne ergänze füge lösche",
+        "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
+        "update"),
+    ("assign give grant make promote set change turn gib mache mach",
+        "admin administrator editor maintainer member moderator owner private public role viewer access permission rolle",
+        "role"),
+    ("push", "production prod live", "deploy"),
+    ("go", "live", "publish"),
+    ("roll", "out", "deploy"),
+    ("sag sage", "ab", "cancel"),
+    ("nimm wirf", "raus weg", "delete"),
+    ("take kick", "off out", "revoke"),
+];
+
+/// Words of tool names for rights, and for who has them.
+pub(super) const RIGHTS: [&str; 4] = ["permission", "permissions", "role", "visibility"];
+pub(super) const MEMBERS: [&str; 5] =
+    ["access", "collaborator", "collaborators", "member", "members"];
+
+/// Words of tool names for what deploys when it runs.
+pub(super) const PIPELINES: [&str; 4] = ["pipeline", "pipelines", "workflow", "workflows"];
+
+/// Negations that come before the verb, beside those that end with `n't`.
+pub(super) const NOT_BEFORE: [&str; 7] =
+    ["cannot", "never", "not", "não", "ohne", "sans", "without"];
+
+/// Negations directly before the verb, or before a pronoun: `no` is also the short form of "number".
+pub(super) const NOT_BESIDE: [&str; 3] = ["no", "non", "sin"];
+#[rustfmt::skip]
+pub(super) const PRONOUNS: [&str; 14] = [
+    "gli", "la", "las", "le", "les", "li", "lo", "los", "me", "mi", "ne", "nos", "se", "te",
+];
+
+/// Negations that can also come after it.
+#[rustfmt::skip]
+pub(super) const NOT_ANYWHERE: [&str; 19] = [
+    "geen", "jamais", "kein", "keine", "keinen", "keines", "nicht", "nichts", "nie", "niemals", "niet", "niets",
+    "none", "nooit", "nothing", "nunca", "pas", "rien", "zonder",
+];
+
+/// Words that turn a negation around: "don't forget to pay".
+#[rustfmt::skip]
+pub(super) const FORGET: [&str; 11] = [
+    "forget", "hesitate", "n'oublie", "n'oubliez", "olvide", "olvides", "oublie", "oublier", "vergeet", "vergessen",
+    "vergiss",
+];
+
+/// Verbs that ask for an answer if the user follows, or a word of `REPORTS`: "let me know", "give an overview".
+#[rustfmt::skip]
+pub(super) const ANSWERS: [&str; 32] = [
+    "bring", "do", "donne", "donner", "envoie", "envoyer", "geben", "geef", "get", "gib", "give", "let", "mail",
+    "make", "sag", "sage", "sagen", "schick", "schicke", "schicken", "schreib", "schreibe", "send", "sende", "senden",
+    "show", "stuur", "teile", "teilen", "tell", "write", "zeig",
+];
+pub(super) const USER: [&str; 6] = ["ich", "me", "mir", "nous", "uns", "us"];
+#[rustfmt::skip]
+pub(super) const REPORTS: [&str; 13] = [
+    "analysis", "know", "look", "opinion", "overview", "review", "résumé", "summary", "translation", "zusammenfassung",
+    "überblick", "übersetzung", "übersicht",
+];
+
+/// Verbs that only read, as the first word of an order. What follows is what is read, up to a word of `JOINS`.
+#[rustfmt::skip]
+pub(super) const LOOKS: [&str; 115] = [
+    "analyse", "analyze", "assess", "bekijk", "beschreibe", "busca", "calculate", "cerca", "check", "cherche",
+    "compare", "comprueba", "compute", "controleer", "controlla", "count", "describe", "determine", "dime", "erkläre",
+    "erklären", "estimate", "evaluate", "explain", "explica", "explique", "fass", "fasse", "find", "finde", "finden",
+    "guarda", "inspect", "investigate", "kijk", "know", "lee", "leer", "lees", "leggi", "leia", "lese", "lesen",
+    "lies", "lire", "lis", "list", "look", "mira", "monitor", "montre", "mostra", "mostrami", "mostre", "muestra",
+    "muéstrame", "nenn", "nenne", "open", "outline", "procure", "proofread", "propose", "prüf", "prüfe", "prüfen",
+    "quote", "read", "recommend", "regarde", "research", "resuma", "resume", "review", "revisa", "riassumi", "résume",
+    "résumez", "schau", "schaue", "search", "see", "show", "sieh", "spiega", "study", "such", "suche", "suchen",
+    "suggest", "summarise", "summarize", "toon", "traduce", "traduci", "traduis", "traduza", "translate", "trouve",
+    "understand", "untersuche", "vat", "veja", "vergleiche", "verifica", "verifique", "verify", "vertaal", "vertel",
+    "view", "vérifie", "wonder", "zeig", "zeige", "zeigen",
+];
+
+/// First words of questions.
+#[rustfmt::skip]
+pub(super) const QUESTIONS: [&str; 66] = [
+    "are", "che", "combien", "comment", "como", "cosa", "cuándo", "cómo", "did", "does", "gibt", "had", "has", "hast",
+    "hat", "hebben", "heeft", "hoe", "how", "is", "ist", "ob", "perché", "pourquoi", "quais", "qual", "quando", "que",
+    "quelle", "quelles", "quels", "qui", "quién", "qué", "sind", "waarom", "wann", "wanneer", "war", "waren", "warum",
+    "was", "wat", "welche", "welchen", "welcher", "welches", "welke", "wer", "were", "weshalb", "what", "what's",
+    "where", "whether", "which", "who", "who's", "whose", "why", "wie", "wieso", "wieviel", "wo", "wurde", "wurden",
+];
+
+/// Words that also begin a question if nobody of `ASKED` follows: "can you merge it?" is an order.
+#[rustfmt::skip]
+pub(super) const MODALS: [&str; 9] = [
+    "can", "could", "darf", "kann", "may", "must", "should", "will", "would",
+];
+pub(super) const ASKED: [&str; 7] = ["du", "ihr", "please", "sie", "somebody", "someone", "you"];
+
+/// Words after which another order can follow.
+#[rustfmt::skip]
+pub(super) const JOINS: [&str; 16] = [
+    "afterwards", "and", "anschließend", "but", "dan", "danach", "dann", "e", "en", "et", "luego", "poi", "puis",
+    "then", "und", "y",
+];
+
+/// Other words before a verb that gives an order.
+#[rustfmt::skip]
+pub(super) const BEGINS: [&str; 26] = [
+    "alsjeblieft", "also", "bitte", "du", "favor", "favore", "help", "ihr", "immediately", "just", "kindly", "let's",
+    "lets", "mal", "must", "now", "oder", "or", "plaît", "please", "should", "sie", "so", "to", "will", "you",
+];
+
+/// Words after which comes no order: "the merge", "in release 4".
+#[rustfmt::skip]
+pub(super) const DETERMINERS: [&str; 27] = [
+    "a", "about", "all", "an", "any", "at", "each", "every", "for", "from", "her", "his", "in", "its", "last",
+    "latest", "my", "next", "of", "our", "some", "that", "the", "their", "these", "this", "your",
+];
+
+/// Verbs that are also nouns or adjectives. They give an order only at its beginning.
+#[rustfmt::skip]
+pub(super) const NOUN_OR_VERB: [&str; 81] = [
+    "access", "archive", "ban", "bill", "block", "bloque", "book", "build", "change", "charge", "cierre", "clean",
+    "clear", "close", "commande", "comment", "compra", "conferma", "contact", "deel", "demande", "draft", "drop",
+    "email", "empty", "end", "exchange", "export", "file", "fix", "hire", "invoice", "issue", "kauf", "koop", "lance",
+    "launch", "lock", "mail", "message", "mute", "new", "note", "open", "order", "paga", "partage", "patch",
+    "permission", "plaats", "plan", "post", "publica", "purchase", "raise", "record", "refund", "register", "release",
+    "rent", "report", "reserva", "reserve", "role", "schedule", "set", "share", "ship", "start", "swap", "text", "tip",
+    "toegang", "trade", "transfer", "trash", "update", "view", "visibility", "wire", "write",
+];
+
+/// What is often followed by its number, which is then no quantity: "invoice 7 and order 5".
+pub(super) const NUMBERED: [&str; 3] = ["invoice", "order", "release"];
+
+/// Irregular participles of the table.
+#[rustfmt::skip]
+pub(super) const PARTICIPLES: [&str; 12] = [
+    "bought", "built", "got", "made", "paid", "ran", "repaid", "sent", "sold", "told", "withdrew", "written",
+];
+
+/// Words before a participle or the form with `ing`, and after a participle, that give an order: "to be merged",
+/// "get it merged today", "I'm cancelling".
+pub(super) const BE: [&str; 1] = ["be"];
+pub(super) const WANT: [&str; 9] =
+    ["get", "gets", "got", "have", "need", "needs", "see", "want", "wants"];
+#[rustfmt::skip]
+pub(super) const TIMES: [&str; 9] = [
+    "again", "asap", "before", "by", "immediately", "now", "please", "today", "tomorrow",
+];
+#[rustfmt::skip]
+pub(super) const DOING: [&str; 11] = [
+    "am", "and", "begin", "by", "consider", "i'm", "mind", "start", "try", "we're", "with",
+];
+
+/// Verbs before the name of a tool.
+pub(super) const USE: [&str; 8] =
+    ["benutze", "call", "invoke", "nutze", "run", "use", "using", "verwende"];
