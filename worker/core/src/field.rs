@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::bounds::MAX_LABEL_BYTES;
 use crate::id::rfc3339;
-use crate::json::Json;
+use crate::json::{Json, append_name, append_path};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::Problem;
 use crate::warrant::key::PublicKey;
@@ -44,31 +44,48 @@ fn require_object(body: &Json) -> Result<(), Problem> {
 ///
 /// `invalid_field`.
 pub fn parse_within<T: DeserializeOwned>(within: &str, text: &str) -> Result<T, Problem> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        refused(within, path, &error.into_inner())
-    })
+    read(text).map_err(|error| refused(within, text, &error, fails::<T>))
+}
+
+/// Not inlined, so that the Wasm contains the code for each type once.
+#[inline(never)]
+fn read<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text)
+}
+
+/// Whether reading the beginning of a text has an error other than an early end.
+fn fails<T: DeserializeOwned>(beginning: &str) -> bool {
+    read::<T>(beginning).is_err_and(|error| !error.is_eof())
 }
 
 /// Not generic, so that it is compiled only once.
-fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
-    let path = match (within, path.as_str()) {
-        ("", _) => path,
-        (within, ".") => within.to_owned(),
-        (within, path) => format!("{within}.{path}"),
-    };
-    let text = error.to_string();
+fn refused(
+    within: &str,
+    text: &str,
+    error: &serde_json::Error,
+    fails: fn(&str) -> bool,
+) -> Problem {
+    let message = error.to_string();
     // The path is more useful than line and column.
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-    let text = &without_value(text);
-    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    let field = match (missing, path.as_str()) {
-        (Some(name), ".") => name.to_owned(),
-        (Some(name), path) => format!("{path}.{name}"),
-        (None, path) => path.to_owned(),
-    };
-    Problem::field(&field, format!("`{field}`: {text}"))
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    let mut field = within.to_owned();
+    append_path(&mut field, text, error, fails);
+    if let Some(name) = absent_or_unknown(message) {
+        append_name(&mut field, name);
+    }
+    if field.is_empty() {
+        field.push('.');
+    }
+    Problem::field(&field, format!("`{field}`: {}", without_value(message)))
+}
+
+/// The field's name in a message about a field that is missing or unknown.
+fn absent_or_unknown(message: &str) -> Option<&str> {
+    if let Some(rest) = message.strip_prefix("missing field `") {
+        return rest.strip_suffix('`');
+    }
+    // The name comes first, so the last of these is serde's own.
+    message.strip_prefix("unknown field `")?.rsplit_once("`, expected ").map(|(name, _)| name)
 }
 
 /// A message of serde without the value that it is about: an argument or a secret may be in the wrong place.
@@ -263,6 +280,14 @@ mod tests {
         count: Option<u8>,
         kind: Option<Kind>,
         list: Option<Vec<String>>,
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Inner {
+        name: Name,
     }
 
     #[test]
@@ -279,9 +304,29 @@ mod tests {
                 "count",
                 "`count`: invalid type: string, expected u8",
             ),
+            (r#"{"inner":{}}"#, "inner.name", "`inner.name`: missing field `name`"),
+            (
+                r#"{"inner":{"na`me":"s3cret"}}"#,
+                "inner.na`me",
+                "`inner.na`me`: unknown field `na`me`, expected `name`",
+            ),
         ] {
             let problem = parse::<Body>(body.as_bytes()).unwrap_err();
             assert_eq!((problem.field.as_deref(), problem.detail.as_str()), (Some(field), detail));
+        }
+    }
+
+    #[test]
+    fn a_field_within_a_field_is_named_with_it() {
+        for (text, field) in [
+            ("5", "rule"),
+            ("[5]", "rule[0]"),
+            ("{}", "rule.name"),
+            (r#"{"name":"A"}"#, "rule.name"),
+            (r#"{"nam":"a"}"#, "rule.nam"),
+        ] {
+            let problem = parse_within::<Inner>("rule", text).unwrap_err();
+            assert_eq!(problem.field.as_deref(), Some(field), "{text}");
         }
     }
 

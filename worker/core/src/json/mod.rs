@@ -11,6 +11,7 @@ mod canonical;
 mod confusable;
 mod number;
 mod parse;
+mod path;
 pub mod raw;
 mod value;
 
@@ -19,5 +20,6 @@ pub(crate) use confusable::folded;
 pub use confusable::{Names, begins_folded, is_confusable, same_folded};
 pub(crate) use number::decimal;
 pub use parse::{JsonError, parse, parse_definition, utf8};
+pub(crate) use path::{append_name, append_path};
 pub use value::{Json, MAX_INTEGER};
 pub(crate) use value::{sort_fields, utf16_order};

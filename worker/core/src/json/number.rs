@@ -31,7 +31,7 @@ pub fn inexact_numbers(bytes: &[u8]) -> Vec<(usize, Range<usize>)> {
 }
 
 /// The length of the string that a text begins with, including both quotation marks.
-fn string_bytes(text: &[u8]) -> usize {
+pub fn string_bytes(text: &[u8]) -> usize {
     let mut at = 1;
     loop {
         match text.get(at) {
