@@ -1,10 +1,19 @@
 import { expect, test } from "vitest";
-import { added, crateOf, replaced } from "./wasm.ts";
+import { added, crateOf, replaced, tooLarge } from "./wasm.ts";
 
 test("a part adds what the code is smaller without its functions", () => {
   const all = ["small", "the large function"].map((name) => ({ name, code: Buffer.from(name) }));
   expect(added(all, /^none$/)).toBe(0);
   expect(added(all, /large/)).toBeGreaterThan(added(all, /^small$/));
+});
+
+test("a part must not be above its limit", () => {
+  const parts = [
+    { part: "at its limit", bytes: 45_000, most_kb: 45 },
+    { part: "above it", bytes: 45_001, most_kb: 45 },
+    { part: "without a limit", bytes: 1_000_000 },
+  ];
+  expect(tooLarge(parts)).toEqual(["above it"]);
 });
 
 test.each([

@@ -57,9 +57,12 @@ const NOT_PUBLIC_V6: [(Ipv6Net, &str); 13] = [
 /// The addresses that are assigned on the public internet (RFC 4291, section 2.4).
 const GLOBAL_UNICAST_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Top-level domains that are never on the public internet (RFC 6761, RFC 6762, and ICANN's for private use,
-/// which clouds also use for their metadata services).
-const NOT_PUBLIC_DOMAINS: [&str; 3] = ["localhost", "local", "internal"];
+/// Top-level domains that are never on the public internet: RFC 6761, RFC 6762, ICANN's for private use, which clouds also
+/// use for their metadata services, and that of `localhost.localdomain`, a second name of the host itself.
+const NOT_PUBLIC_DOMAINS: [&str; 4] = ["localhost", "local", "internal", "localdomain"];
+
+/// A cloud's metadata service has this name too, under a public top-level domain.
+const METADATA_NAME: &str = "metadata.goog";
 
 const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {
     let [a, b, c, d] = octets;
@@ -133,6 +136,8 @@ pub fn not_public(host: &Host<&str>) -> Option<&'static str> {
             let last = name.rsplit('.').next().unwrap_or_default();
             if NOT_PUBLIC_DOMAINS.contains(&last) {
                 Some("a name of a local network")
+            } else if name == METADATA_NAME {
+                Some("a cloud's metadata service")
             } else if last == name {
                 Some("a name without a dot")
             } else {
@@ -161,6 +166,8 @@ mod tests {
             ("https://[2606:4700::1111]/", "https://[2606:4700::1111]/"),
             ("https://localhost.example.com/", "https://localhost.example.com/"),
             ("https://internal.example/", "https://internal.example/"),
+            ("https://localdomain.example/", "https://localdomain.example/"),
+            ("https://a.metadata.goog/", "https://a.metadata.goog/"),
         ] {
             let target = Target::parse(text, false);
             assert_eq!(target.as_ref().map(Target::as_str), Ok(expected), "{text}");
@@ -232,6 +239,10 @@ mod tests {
             ("printer.local", "local network"),
             ("metadata.google.internal", "local network"),
             ("metadata.google.internal.", "local network"),
+            ("localhost.localdomain", "local network"),
+            ("a.localdomain.", "local network"),
+            ("metadata.goog", "metadata service"),
+            ("METADATA.goog.", "metadata service"),
             ("metadata", "without a dot"),
             ("intranet.", "without a dot"),
             ("com", "without a dot"),

@@ -9,12 +9,13 @@ use std::rc::Rc;
 
 use gateward_core::approval::Approval;
 use gateward_core::approval::webhook::Message;
+use gateward_core::bounds::MAX_REQUEST_ID_BYTES;
 use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::http_tool::Unresolved;
 use gateward_core::credential::locator;
 use gateward_core::decision::ReasonCode;
-use gateward_core::gate::warrant::{ANY_TOLERANCE, credential};
+use gateward_core::gate::warrant::{ANY_TOLERANCE, credential, proof_name};
 use gateward_core::lane::Lane;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::registry::Warrants;
@@ -478,23 +479,47 @@ fn a_canary_quarantines_whatever_the_warrant_says() {
     }
 }
 
-/// The policies of the demo tenant remove `email` and `phone`.
+/// The policies of the demo tenant remove `email` and `phone`. The verifier, the policies and the tool see the same
+/// arguments, also those that no link constrains: the proof covers all of them.
 #[test]
-fn what_a_warrant_is_about_is_not_removed() {
-    let call = json!({"tool_call": {"tool": "crm", "action": "get_customer", "resource": "c",
-        "mutates_state": false, "parameters": {"n": null, "customer_id": "c", "contact": {"email": "a@example.com"}}},
-        "context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": true}});
-    for (constrained, expected) in
-        [(None, "redact"), (Some("customer_id"), "redact"), (Some("contact"), "deny")]
-    {
-        let gate = gate(false);
-        let mut command = warranted(&with(read_call(), call.clone()), 1, now_s());
-        if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut command.warrant {
-            claim.constrained = constrained.into_iter().map(str::to_owned).collect();
-        }
-        let reply: Value = serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap();
-        assert_eq!(reply["decision"], expected, "{reply}");
+fn no_argument_of_a_call_with_a_warrant_is_removed() {
+    let call = |contact: Value| {
+        let call = json!({"tool_call": {"tool": "crm", "action": "get_customer", "resource": "c",
+            "mutates_state": false, "parameters": {"n": null, "customer_id": "c", "contact": contact}},
+            "context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": true}});
+        with(read_call(), call)
+    };
+    let to_remove = call(json!({"email": "a@example.com"}));
+    for (call, expected) in [
+        (warranted(&to_remove, 1, now_s()), ["deny", "warrant_argument_refused"]),
+        (command(&to_remove), ["redact", "policy_redact"]),
+        (warranted(&call(json!({})), 1, now_s()), ["redact", "policy_redact"]),
+    ] {
+        let reply = gate(false).try_call(&call).unwrap().body;
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!([&reply["decision"], &reply["reason_code"]], expected, "{reply}");
     }
+}
+
+/// A proof that somebody read on the way is the holder's, whatever other callers of the agent send.
+#[test]
+fn neither_a_nonce_nor_another_holder_uses_up_a_proof() {
+    let gate = gate(true);
+    let call = warranted(&read_call(), 2, now_s());
+    let claim = call.warrant.as_ref().and_then(Carried::claim).unwrap().clone();
+    assert!(proof_name(&claim).len() > MAX_REQUEST_ID_BYTES, "no nonce is as long");
+    let mut others = call.clone();
+    if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut others.warrant {
+        claim.holder = secret(9).public();
+    }
+    assert_eq!(code(&gate, &others), "policy_allow");
+    let longest = &proof_name(&claim)[..MAX_REQUEST_ID_BYTES];
+    for nonce in [longest, &format!("warrant proof {}", hex::encode(claim.proven.hash))] {
+        let members = json!({"nonce": nonce, "timestamp": gateward_core::id::rfc3339(START_MS)});
+        assert_eq!(code(&gate, &command(&with(read_call(), members))), "policy_allow", "{nonce}");
+    }
+    assert_eq!(code(&gate, &call), "policy_allow");
+    assert_eq!(code(&gate, &call), "warrant_proof_used");
 }
 
 /// The call with a locator, and no credential.
@@ -614,7 +639,7 @@ fn an_answer_names_the_approvals_that_the_warrant_asks_for() {
 #[test]
 fn a_warrant_that_does_not_hold_identifies_nobody() {
     type Change = fn(&mut Gate, &mut GateCommand);
-    let cases: [(&str, Change, &str); 8] = [
+    let cases: [(&str, Change, &str); 9] = [
         ("no warrant", |_, call| call.warrant = None, "warrant_required"),
         (
             "a refused one",
@@ -641,21 +666,31 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         (
             "a void locator",
             |_, call| call.secret_hash = secret(WORKER).public().0,
-            "authentication_failed",
+            "warrant_holder_unknown",
+        ),
+        (
+            "a tenant that accepts no warrant alone",
+            |gate, _| {
+                gate.records.tenant.as_mut().unwrap().settings.warrant_alone_trust = None;
+            },
+            "warrant_untrusted",
         ),
         (
             "an agent with another key",
             |gate, _| {
                 gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
             },
-            "authentication_failed",
+            "warrant_holder_unknown",
         ),
         (
             "an agent without a key",
             |gate, _| gate.records.agent.as_mut().unwrap().public_key = None,
-            "authentication_failed",
+            "warrant_holder_unknown",
         ),
     ];
+    let stranger =
+        gate(false).try_call(&GateCommand { secret_hash: [9; 32], ..command(&read_call()) });
+    let stranger = stranger.unwrap().body;
     for (name, change, kind) in cases {
         let mut gate = open(false, Some(SourceTrust::Unknown));
         let mut call = located(&read_call(), 3, now_s());
@@ -663,13 +698,14 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         settle(&mut gate);
         let reply = gate.try_call(&call).unwrap();
         assert_eq!((reply.status, reply.rate.is_none()), (401, true), "{name}: {}", reply.body);
+        // Whether the agent has another key, or the tenant accepts no warrant alone, is not told.
+        assert!(reply.body == stranger || reply.body.contains("warrant_refused"), "{}", reply.body);
         assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0), "{name}");
         gate.flush_all();
         let events = "SELECT group_concat(kind) FROM audit_events WHERE source = '@warrant'";
         assert_eq!(gate.text(events), kind, "{name}");
         let metric = "SELECT labels FROM metric_counters WHERE metric = 'failed_authentications'";
-        let reason = kind.replace("authentication_failed", "unauthorized");
-        assert_eq!(gate.text(metric), json!([reason]).to_string(), "{name}");
+        assert_eq!(gate.text(metric), json!([kind]).to_string(), "{name}");
     }
 }
 

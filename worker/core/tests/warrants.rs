@@ -6,10 +6,15 @@
 mod differences;
 #[path = "warrants/fuzz.rs"]
 mod fuzz;
+#[path = "warrants/random.rs"]
+mod random;
 #[path = "warrants/reference.rs"]
 mod reference;
+#[path = "warrants/urls.rs"]
+mod urls;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use gateward_core::decision::ReasonCode;
 use gateward_core::json::{Json, parse};
@@ -136,9 +141,11 @@ fn published_proofs_are_made_and_verified() {
     }
 }
 
-/// Keys of the tests: root, orchestrator, worker, and two others.
+/// Keys of the tests: root, orchestrator, worker, and others. A key is derived once, because that takes as long as signing.
 fn secret(number: u8) -> Secret {
-    Secret::new([number; 32])
+    static SECRETS: LazyLock<Vec<Secret>> =
+        LazyLock::new(|| (0..=u8::MAX).map(|number| Secret::new([number; 32])).collect());
+    SECRETS[usize::from(number)].clone()
 }
 
 const ROOT: u8 = 1;
@@ -397,14 +404,17 @@ fn each_rule_is_checked_at_each_link() {
     assert_eq!(judge(&[other], ORCHESTRATOR, REFUND).unwrap_err().code, Tool);
 }
 
-/// A stack of links as they are, each signed with a key: also with that of somebody else than its issuer.
+/// A link as it is, signed with a key: also with that of somebody else than its issuer.
+fn sign(link: &Payload, by: u8) -> Vec<u8> {
+    let payload = link.write();
+    let signature = secret(by).sign(&Envelope::signed(&payload));
+    Envelope { payload: &payload, signature: &signature }.write()
+}
+
+/// A stack of such links.
 fn signed(links: &[Payload], by: impl Fn(usize) -> u8) -> Vec<u8> {
-    let sign = |(at, link): (usize, &Payload)| {
-        let payload = link.write();
-        let signature = secret(by(at)).sign(&Envelope::signed(&payload));
-        Envelope { payload: &payload, signature: &signature }.write()
-    };
-    text::join(&links.iter().enumerate().map(sign).collect::<Vec<_>>())
+    let links = links.iter().enumerate().map(|(at, link)| sign(link, by(at)));
+    text::join(&links.collect::<Vec<_>>())
 }
 
 #[test]
@@ -756,6 +766,47 @@ fn a_holder_who_proved_a_call_is_known_also_if_the_warrant_does_not_carry_it() {
         ("another call", of(ORCHESTRATOR, WORKER, wrong, REFUND), ReasonCode::WarrantProofInvalid),
     ] {
         assert_eq!(judged.unwrap_err().code, expected, "{what}");
+    }
+}
+
+/// Regular expressions, CEL and shell words are never evaluated, nor are types that nobody knows.
+#[test]
+fn a_constraint_that_is_not_evaluated_always_denies() {
+    let types: [(&str, u8, &[u8]); 5] = [
+        ("a regular expression", 5, b"\xa1\x67pattern\x62a*"),
+        ("one that is not valid", 5, b"\xa1\x67pattern\x61("),
+        ("CEL", 15, b"\xa1\x6aexpression\x64true"),
+        ("shell words", 128, b"\xa1\x65allow\x81\x61a"),
+        ("an unknown type", 99, b"\xa0"),
+    ];
+    let a = || Constraint::Exact(Json::String("a".to_owned()));
+    for (what, id, body) in types {
+        let it = || Constraint::Unsupported(id, body.to_vec());
+        for constraint in [
+            it(),
+            Constraint::Not(Box::new(it())),
+            Constraint::Any(vec![a(), it()]),
+            Constraint::All(vec![a(), it()]),
+        ] {
+            let mut root = root();
+            tools(&mut root)[0].1 = only("x", constraint);
+            let refusal = judge(&[root], ORCHESTRATOR, r#"{"x":"a"}"#).unwrap_err();
+            assert_eq!(refusal.code, ReasonCode::WarrantUnsupported, "{what}: {refusal:?}");
+        }
+        let mut wide = root();
+        tools(&mut wide)[0].1 = only("x", it());
+        let mut narrow = child(&wide);
+        tools(&mut narrow)[0].1 = only("x", a());
+        let refusal = judge(&[wide, narrow], WORKER, r#"{"x":"a"}"#).unwrap_err();
+        assert_eq!(refusal.code, ReasonCode::WarrantWidened, "{what}: {refusal:?}");
+
+        // About another tool than the call's, a link keeps it as it is. To the reference, an unknown type is not even narrower
+        // than itself.
+        let mut with_other = root();
+        tools(&mut with_other).push(("send".to_owned(), only("x", it())));
+        let kept = child(&with_other);
+        let judged = judge(&[with_other, kept], WORKER, REFUND);
+        assert_eq!(judged.is_ok(), id != 99, "{what}: {judged:?}");
     }
 }
 

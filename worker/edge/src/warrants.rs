@@ -2,17 +2,27 @@
 
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, agent_key};
-use gateward_core::problem::Problem;
 use gateward_core::warrant::bounds::DEFAULT_MAX_LINKS;
-use gateward_core::warrant::{Call, Carried, Judged};
+use gateward_core::warrant::{self, Call, Carried, Judged};
 use worker::Date;
 
 use crate::app::App;
 use crate::http::Request;
 
 /// The warrant of a request's headers.
-pub fn in_headers(request: &Request) -> Result<Option<Carried>, Problem> {
+pub fn in_headers(request: &Request) -> Option<Carried> {
     Carried::in_headers(|name| request.header(name))
+}
+
+/// Keeps the chain of a caller without a credential, after the lane has verified the proof. A new chain is verified once
+/// more for that. If it was held until the lane answers, strangers could fill the memory with chains.
+pub fn keep_chain(request: &Request, app: &App, command: &GateCommand) {
+    if command.located
+        && let Some(Carried { judged: Judged::Later(presented), .. }) = in_headers(request)
+    {
+        let cache = &mut app.settings.engine.chains().borrow_mut();
+        warrant::keep_chain(&presented, agent_key(command), cache);
+    }
 }
 
 /// Judges the warrant of a call whose tool is known, and adds it to the command. The lane checks the rest. The worker

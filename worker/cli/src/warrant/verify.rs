@@ -89,7 +89,6 @@ impl Verify {
             let (_, text) = HEADERS.iter().zip(&texts).find(|(header, _)| **header == name)?;
             text.clone()
         });
-        let carried = carried.ok().flatten();
         let mut carried = carried.ok_or_else(|| Failure::other("there is no warrant"))?;
         let now_s = self.at.unwrap_or_else(now_s);
         let ToolId { server, tool } = &self.tool;

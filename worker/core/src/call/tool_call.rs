@@ -146,7 +146,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
     // The other fields of the trace are not used, but must be valid too.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
-    let warrant = Carried::in_member(carried::BODY, document.get(carried::BODY))?;
+    let warrant = Carried::in_member(document.get(carried::BODY));
     // The arguments are moved, not copied: they are most of a large body.
     let input = document.get_mut("tool_call").and_then(|call| call.get_mut("parameters"));
     call.input = input.map_or(Json::Object(Vec::new()), |input| mem::replace(input, Json::Null));

@@ -230,7 +230,7 @@ fn judge_call(
                         shield::apply_redaction(
                             draft,
                             &tool,
-                            warrant::deny_redacted_constraint(draft, &tool, said),
+                            warrant::deny_redaction(draft, &tool, said),
                         )
                     }
                 };

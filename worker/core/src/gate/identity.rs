@@ -36,8 +36,15 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     let refuse = |code, detail: &str| {
         Stop::Problem(Problem::new(code, detail), Some(CountedEvent::AuthenticationFailed))
     };
-    let unauthorized = || refuse(ProblemCode::Unauthorized, INVALID);
     let records = facts.records;
+    // A stranger learns no more from a locator than from an unknown credential. The audit and metrics have the reason.
+    let unauthorized = || match command.located {
+        false => refuse(ProblemCode::Unauthorized, INVALID),
+        true => {
+            let counted = CountedEvent::WarrantRefused(warrant::why_unknown(records));
+            Stop::Problem(Problem::new(ProblemCode::Unauthorized, INVALID), Some(counted))
+        }
+    };
     let Some(credential) = &records.credential else { return Err(unauthorized()) };
     if !token::hash_matches(&command.secret_hash, &credential.secret_sha256) {
         return Err(unauthorized());

@@ -7,6 +7,7 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
+use crate::bounds::MAX_REQUEST_ID_BYTES;
 use crate::call::ToolCall;
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
@@ -18,7 +19,7 @@ use crate::registry::{AgentRecord, CallRecords, CredentialRecord, CredentialStat
 use crate::scope::Scope;
 use crate::warrant::bounds::{DEFAULT_MAX_LINKS, DEFAULT_PROOF_WINDOWS, MAX_LINKS};
 use crate::warrant::chain::in_time;
-use crate::warrant::key::PublicKey;
+use crate::warrant::key::{KEY_BYTES, PublicKey};
 use crate::warrant::{self, Carried, Claim, Judged, Presented, Refusal, Tolerance};
 
 /// The tolerance of a worker that does not know the tenant's settings. The lane applies them.
@@ -131,11 +132,17 @@ pub fn may_identify(
         && warrant::chain_of(presented, agent_key(command), &engine.chains().borrow()).is_ok()
 }
 
-/// The name under which a lane remembers that a proof was used. It has a space, so it is not a nonce of a caller's
-/// request with the same letters.
+/// What the names of used proofs begin with.
+const PROOF: &str = "warrant proof ";
+
+// A nonce of a caller's request is shorter than every name of a proof, so it cannot use up a proof.
+const _: () = assert!(PROOF.len() + 4 * KEY_BYTES > MAX_REQUEST_ID_BYTES);
+
+/// The name under which a lane remembers that a proof was used. It has the holder, because somebody else's warrant can have
+/// the same id.
 #[must_use]
 pub fn proof_name(claim: &Claim) -> String {
-    ["warrant proof ", &hex::encode(claim.proven.hash)].concat()
+    [PROOF, &hex::encode(claim.proven.hash), &hex::encode(claim.holder.0)].concat()
 }
 
 /// The claim of a call's warrant, if the tenant accepts the warrant now from this agent. This does not check
@@ -260,6 +267,16 @@ fn accepts_alone(records: &CallRecords) -> Result<(), Box<Refusal>> {
     refuse(ReasonCode::WarrantUntrusted, reason)
 }
 
+/// Why a locator identifies nobody, whatever the warrant says: the tenant accepts no warrant alone, or the agent has another
+/// key than the locator names.
+#[must_use]
+pub fn why_unknown(records: &CallRecords) -> ReasonCode {
+    match accepts_alone(records) {
+        Err(refusal) => refusal.code,
+        Ok(()) => ReasonCode::WarrantHolderUnknown,
+    }
+}
+
 /// Checks whether the warrant identifies a caller without a credential. An attacker who reads a call on its way has its
 /// proof. So a proof identifies such a caller only once, even for a read. A repeated request gets its stored answer.
 pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
@@ -341,19 +358,19 @@ fn denial(refusal: Refusal, tool: Option<&Tool>) -> Ruling {
     Ruling { reason, tool: tool.cloned(), warrant_approvals: approvals, ..Ruling::deny(code) }
 }
 
-/// Denies a call if a redaction would remove an argument that the warrant constrains: the tool would see other
-/// arguments than those that were compared with the warrant.
-pub fn deny_redacted_constraint(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
-    let Some(claim) = draft.warranted.filter(|_| !ruling.redact_fields.is_empty()) else {
+/// Denies a call with a warrant if a redaction would remove a part of its arguments: the tool would see other arguments
+/// than those that were compared with the warrant, and that the holder signed.
+pub fn deny_redaction(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
+    if draft.warranted.is_none() || ruling.redact_fields.is_empty() {
         return ruling;
-    };
-    let (before, names) = (&draft.command.call.input, Names::new(&ruling.redact_fields));
+    }
+    let before = &draft.command.call.input;
     let mut after = before.clone();
-    after.remove(&names);
-    match claim.constrained.iter().all(|name| after.get(name) == before.get(name)) {
+    after.remove(&Names::new(&ruling.redact_fields));
+    match after == *before {
         true => ruling,
         false => {
-            let reason = "An argument would have to be removed that the warrant is about.";
+            let reason = "A part of the arguments would have to be removed, and the proof covers all of them.";
             denial(Refusal::new(ReasonCode::WarrantArgumentRefused, reason), Some(tool))
         }
     }

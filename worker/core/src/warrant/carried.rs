@@ -1,4 +1,6 @@
 //! How callers send a warrant: in headers, in MCP's `_meta`, or in the body of `/v1/authorize`.
+//!
+//! What cannot be read is refused with the call, so that the refusal is on record and has a reason code.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +10,9 @@ use super::chain::sha256;
 use super::judge::{Cache, Call, Claim, Presented, Tolerance, judge};
 use super::refusal::Refusal;
 use super::text;
+use crate::decision::ReasonCode;
 use crate::json::Json;
 use crate::json::raw::items_within;
-use crate::problem::{Problem, ProblemCode};
 
 /// The prefix of all headers of the format. None of them is forwarded.
 pub const HEADER_PREFIX: &str = "x-tenuo-";
@@ -43,70 +45,73 @@ pub enum Judged {
 
 impl Carried {
     /// The warrant of a request's headers.
-    ///
-    /// # Errors
-    ///
-    /// `malformed_request`: there is a proof or an approval without a warrant.
-    pub fn in_headers(header: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Problem> {
+    pub fn in_headers(header: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let [warrant, proof, approvals] = HEADERS.map(header);
         let Some(warrant) = warrant else {
-            return match proof.or(approvals) {
-                None => Ok(None),
-                Some(_) => Err(malformed(
-                    "`X-Tenuo-PoP` and `X-Tenuo-Approvals` need an `X-Tenuo-Warrant`",
-                )),
-            };
+            let alone = proof.or(approvals)?;
+            return Some(Self::unreadable(&alone, "it is missing"));
         };
         let approvals = approvals.as_deref().map_or(Ok(Vec::new()), approvals_of_header);
-        Ok(Some(Self::read(&warrant, proof.as_deref(), approvals)))
+        Some(Self::read(&warrant, proof.as_deref(), approvals))
     }
 
     /// The warrant in a member of a JSON document, of the form of MCP's `_meta.tenuo`: `{"warrant", "signature",
-    /// "approvals"}`. `name` is for errors.
-    ///
-    /// # Errors
-    ///
-    /// `malformed_request`: the member has another form.
-    pub fn in_member(name: &str, member: Option<&Json>) -> Result<Option<Self>, Problem> {
-        let Some(member) = member.filter(|member| !matches!(member, Json::Null)) else {
-            return Ok(None);
+    /// "approvals"}`.
+    #[must_use]
+    pub fn in_member(member: Option<&Json>) -> Option<Self> {
+        let member = member.filter(|member| !matches!(member, Json::Null))?;
+        let read = Self::of_member(member);
+        Some(read.unwrap_or_else(|error| Self::unreadable(&member.canonical(), error.0)))
+    }
+
+    fn of_member(member: &Json) -> Result<Self, Malformed> {
+        let Json::Object(fields) = member else {
+            return Err(Malformed("its member must be an object"));
         };
-        let must = |part: &str, must: &str| malformed(&format!("`{name}{part}` must be {must}"));
-        let Json::Object(fields) = member else { return Err(must("", "an object")) };
-        let known = |(part, _): &&(String, Json)| {
-            matches!(part.as_str(), "warrant" | "signature" | "approvals")
-        };
-        if let Some((part, _)) = fields.iter().find(|field| !known(field)) {
-            return Err(malformed(&format!("`{name}` has the unknown member `{part}`")));
+        let is_known = |part: &str| matches!(part, "warrant" | "signature" | "approvals");
+        if !fields.iter().all(|(part, _)| is_known(part)) {
+            return Err(Malformed("its member has an unknown member"));
         }
         let text = |part: &str| match member.get(part) {
             None | Some(Json::Null) => Ok(None),
             Some(Json::String(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(must(&[".", part].concat(), "a text")),
+            Some(_) => Err(Malformed("`warrant` and `signature` must be texts")),
         };
         let approvals = match member.get("approvals") {
             None | Some(Json::Null) => Some(Vec::new()),
             Some(Json::Array(items)) => items.iter().map(Json::as_str).collect(),
             Some(_) => None,
         };
-        let approvals = approvals.ok_or_else(|| must(".approvals", "a list of texts"))?;
-        let warrant = text("warrant")?.ok_or_else(|| must(".warrant", "present"))?;
-        Ok(Some(Self::read(warrant, text("signature")?, approvals_of_texts(&approvals))))
+        let approvals = approvals.ok_or(Malformed("`approvals` must be a list of texts"))?;
+        let warrant = text("warrant")?.ok_or(Malformed("it is missing"))?;
+        Ok(Self::read(warrant, text("signature")?, approvals_of_texts(&approvals)))
     }
 
-    /// One of two places. A request names one warrant.
-    ///
-    /// # Errors
-    ///
-    /// `malformed_request`: both have one.
-    pub fn only(one: Option<Self>, other: Option<Self>) -> Result<Option<Self>, Problem> {
+    /// One of two places. A request that has a warrant in both is refused.
+    #[must_use]
+    pub fn only(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
-            (Some(_), Some(_)) => Err(malformed("the request has a warrant in two places")),
-            (one, other) => Ok(one.or(other)),
+            (Some(one), Some(_)) => Some(one.refused("The request has a warrant in two places.")),
+            (one, other) => one.or(other),
         }
     }
 
-    /// What cannot be read is refused with the call, so that the refusal is on record.
+    /// The same, refused because of what else the request has.
+    #[must_use]
+    pub fn refused(self, reason: &str) -> Self {
+        let refusal = Refusal::new(ReasonCode::WarrantMalformed, reason).before_signatures();
+        Self { judged: Judged::Refused(refusal), ..self }
+    }
+
+    /// What came in place of a warrant.
+    fn unreadable(text: &str, reason: &str) -> Self {
+        // The text may be of any length.
+        let text = text.as_bytes();
+        let text = text.get(..MAX_TEXT_BYTES).unwrap_or(text);
+        let refusal = Refusal::malformed(reason).before_signatures();
+        Self { hash: sha256(text), judged: Judged::Refused(refusal) }
+    }
+
     fn read(
         warrant: &str,
         proof: Option<&str>,
@@ -124,13 +129,7 @@ impl Carried {
             Ok(presented) => {
                 Self { hash: sha256(&presented.stack), judged: Judged::Later(presented) }
             }
-            Err(Malformed(reason)) => {
-                let refusal = Refusal::malformed(reason).before_signatures();
-                // The text may be of any length.
-                let text = warrant.as_bytes();
-                let text = text.get(..MAX_TEXT_BYTES).unwrap_or(text);
-                Self { hash: sha256(text), judged: Judged::Refused(refusal) }
-            }
+            Err(Malformed(reason)) => Self::unreadable(warrant, reason),
         }
     }
 
@@ -207,20 +206,15 @@ fn approvals_of_texts(texts: &[&str]) -> Result<Vec<Vec<u8>>, Malformed> {
     texts.iter().map(|approval| text::decode(approval)).collect()
 }
 
-fn malformed(detail: &str) -> Problem {
-    Problem::new(ProblemCode::MalformedRequest, detail)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::key::PublicKey;
     use super::super::proof::Proven;
     use super::super::refusal::NeededApprovals;
     use super::*;
-    use crate::decision::ReasonCode;
     use crate::json::parse;
 
-    fn headers(values: [Option<&str>; 3]) -> Result<Option<Carried>, Problem> {
+    fn headers(values: [Option<&str>; 3]) -> Option<Carried> {
         Carried::in_headers(|name| {
             let (_, value) = HEADERS.iter().zip(values).find(|(header, _)| **header == name)?;
             value.map(str::to_owned)
@@ -238,47 +232,58 @@ mod tests {
     fn a_warrant_is_read_from_headers_and_from_a_member() {
         // A CBOR array of two maps, and a JSON array of the base64 of two maps.
         for approvals in [text::encode(&[0x82, 0xa0, 0xa0]), text::encode(br#"["oA==","oA"]"#)] {
-            let read = presented(headers([Some("gA"), Some("AQID"), Some(&approvals)]).unwrap());
+            let read = presented(headers([Some("gA"), Some("AQID"), Some(&approvals)]));
             assert_eq!((read.stack, read.proof), (vec![0x80], Some(vec![1, 2, 3])));
             assert_eq!(read.approvals, [[0xa0], [0xa0]], "{approvals}");
         }
         let member =
             parse(br#"{"warrant":"gA==","signature":"AQID","approvals":["oA=="]}"#).unwrap();
-        let read = presented(Carried::in_member("w", Some(&member)).unwrap());
+        let read = presented(Carried::in_member(Some(&member)));
         assert_eq!((read.stack, read.approvals), (vec![0x80], vec![vec![0xa0]]));
-        assert_eq!(headers([None; 3]), Ok(None));
-        assert_eq!(Carried::in_member("w", None), Ok(None));
+        assert_eq!(headers([None; 3]), None);
+        assert_eq!(Carried::in_member(None), None);
+        assert_eq!(Carried::in_member(Some(&Json::Null)), None);
     }
 
     #[test]
-    fn what_is_no_warrant_is_refused_with_the_call_and_what_is_unclear_at_once() {
+    fn what_is_no_warrant_is_refused_with_the_call_and_has_a_reason_code() {
+        let refusal = |carried: Option<Carried>| match carried.unwrap().judged {
+            Judged::Refused(refusal) => {
+                assert_eq!(refusal.code, ReasonCode::WarrantMalformed, "{refusal:?}");
+                assert!(refusal.reason.ends_with("No signature was verified."), "{refusal:?}");
+                Some(refusal.reason)
+            }
+            // No bytes are no warrant either, which the judge says.
+            Judged::Later(presented) if presented.stack.is_empty() => None,
+            other => panic!("{other:?}"),
+        };
         let long = "A".repeat(MAX_TEXT_BYTES + 1);
         for warrant in ["!", "", &long] {
-            let carried = headers([Some(warrant), None, None]).unwrap().unwrap();
-            let is_refused = match carried.judged {
-                Judged::Refused(refusal) => refusal.code == ReasonCode::WarrantMalformed,
-                // No bytes are no warrant either, which the judge says.
-                Judged::Later(presented) => presented.stack.is_empty(),
-                Judged::Holds(_) => false,
-            };
-            assert!(is_refused, "{warrant:.10}");
+            refusal(headers([Some(warrant), None, None]));
         }
-        assert!(headers([None, Some("AQ"), None]).is_err());
-        let some = || headers([Some("gA"), None, None]).unwrap();
-        assert!(Carried::only(some(), some()).is_err());
-        assert!(Carried::only(some(), None).is_ok());
-        for wrong in [
-            "1",
-            "{}",
-            r#"{"warrant":1}"#,
-            r#"{"warrant":"gA","signature":[]}"#,
-            r#"{"warrant":"gA","approvals":"oA"}"#,
-            r#"{"warrant":"gA","approvals":[1]}"#,
-            r#"{"warrant":"gA","x":1}"#,
+        for alone in [[None, Some("AQ"), None], [None, None, Some("gA")]] {
+            assert!(refusal(headers(alone)).unwrap().contains("it is missing"));
+        }
+        let some = || headers([Some("gA"), None, None]);
+        let twice = refusal(Carried::only(some(), some())).unwrap();
+        assert!(twice.contains("in two places"), "{twice}");
+        let with_nonce = refusal(some().map(|it| it.refused("It has a nonce."))).unwrap();
+        assert!(with_nonce.starts_with("It has a nonce."), "{with_nonce}");
+        assert_eq!(Carried::only(some(), None), some());
+        assert_eq!(Carried::only(None, some()), some());
+        for (wrong, why) in [
+            ("1", "an object"),
+            ("{}", "it is missing"),
+            (r#"{"warrant":1}"#, "must be texts"),
+            (r#"{"warrant":"gA","signature":[]}"#, "must be texts"),
+            (r#"{"warrant":"gA","approvals":"oA"}"#, "a list of texts"),
+            (r#"{"warrant":"gA","approvals":[1]}"#, "a list of texts"),
+            (r#"{"warrant":"gA","x":1}"#, "unknown member"),
         ] {
             let member = parse(format!("[{wrong}]").as_bytes()).unwrap();
             let Json::Array(items) = member else { panic!() };
-            assert!(Carried::in_member("w", items.first()).is_err(), "{wrong}");
+            let reason = refusal(Carried::in_member(items.first())).unwrap();
+            assert!(reason.contains(why), "{wrong}: {reason}");
         }
     }
 
@@ -299,7 +304,6 @@ mod tests {
             holder: PublicKey([8; 32]),
             clearance: Some(9),
             tools: vec!["t".to_owned()],
-            constrained: vec!["c".to_owned()],
             names_server: true,
             expires_at_s: 10,
             chain_hash: [11; 32],
@@ -320,7 +324,7 @@ mod tests {
                     "02040404040404040404040404040404040404040404040404040404040404040405050505050505",
                     "05050505050505050505050505050505050505050505050505010606060606060606060606060606",
                     "06060707070707070707070707070707070707070707070707070707070707070707080808080808",
-                    "08080808080808080808080808080808080808080808080808080109010174010163010a0b0b0b0b",
+                    "08080808080808080808080808080808080808080808080808080109010174010a0b0b0b0b",
                     "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0c0c0c0c0c0c0c0c0c0c0c0c",
                     "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011c017200",
                 ),

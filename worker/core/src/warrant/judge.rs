@@ -67,8 +67,6 @@ pub struct Claim {
     pub clearance: Option<u8>,
     /// The names of the leaf's tools, sorted.
     pub tools: Vec<String>,
-    /// The names of the tool's arguments that a link constrains, sorted.
-    pub constrained: Vec<String>,
     /// Whether the leaf names the tool with its server. Without, the root must be good for the server.
     pub names_server: bool,
     /// The least of all links, in seconds since 1970.
@@ -152,8 +150,8 @@ pub fn links(presented: &Presented) -> Result<Vec<Payload>, Refusal> {
     envelopes.iter().enumerate().map(|(at, envelope)| chain::link(envelope, at)).collect()
 }
 
-/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet. It is not kept: its
-/// holder has proved nothing.
+/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet. It is not kept, because
+/// its holder has proved nothing: see [`keep`].
 ///
 /// # Errors
 ///
@@ -166,6 +164,13 @@ pub fn chain(
     let envelopes = chain::envelopes(&presented.stack)?;
     check_agent(&envelopes, agent_key)?;
     verified(presented, &envelopes, &mut Work::default(), cache)
+}
+
+/// Keeps the chain of a call whose proof the lane has verified. A chain that is not in the cache is verified here.
+pub fn keep(presented: &Presented, agent_key: Option<PublicKey>, cache: &mut Cache) {
+    if let Ok(chain) = chain(presented, agent_key, cache) {
+        cache.keep(&chain, presented.stack.len());
+    }
 }
 
 fn check_agent(envelopes: &[Envelope<'_>], agent_key: Option<PublicKey>) -> Result<(), Refusal> {
@@ -277,15 +282,6 @@ pub fn judge(
         Powers::Execution(tools) => tools.iter().map(|(name, _)| name.clone()).collect(),
         Powers::Issuer(_) => Vec::new(),
     };
-    // Inserted instead of sorted: the links of a chain have almost the same names.
-    let mut constrained: Vec<String> = Vec::new();
-    for (arguments, _) in links.iter().filter_map(|link| arguments(link, call)) {
-        for (name, _) in &arguments.constraints {
-            if let Err(at) = constrained.binary_search(name) {
-                constrained.insert(at, name.clone());
-            }
-        }
-    }
     Ok(Claim {
         root: root.issuer,
         agent_key: root.holder,
@@ -294,7 +290,6 @@ pub fn judge(
         holder: leaf.holder,
         clearance: leaf.clearance,
         tools,
-        constrained,
         names_server,
         expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
         chain_hash: chain.hash,

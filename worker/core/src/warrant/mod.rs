@@ -25,5 +25,7 @@ pub mod revocation;
 pub mod text;
 
 pub use carried::{Carried, Judged};
-pub use judge::{Cache, Call, Claim, Presented, Tolerance, chain as chain_of, judge, links};
+pub use judge::{
+    Cache, Call, Claim, Presented, Tolerance, chain as chain_of, judge, keep as keep_chain, links,
+};
 pub use refusal::{NeededApprovals, Refusal};

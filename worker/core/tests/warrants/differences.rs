@@ -1,5 +1,5 @@
-//! The list of differences: which refusals of Gateward the reference does not share, and why. docs/warrants.md has a
-//! row for each.
+//! The list of differences: which refusals of Gateward the reference does not share, and why. docs/warrants.md has the
+//! rows.
 //!
 //! Some reasons belong to this verifier alone. Others are also the reasons of calls that both refuse, so such a reason
 //! does not prove that a refusal is right. For those, a predicate looks in the stack for what makes the difference.
@@ -19,9 +19,19 @@ use gateward_core::warrant::{self, Presented, Refusal};
 
 use super::reference;
 
+/// The server of the calls.
+pub const SERVER: &str = "pay";
+
+/// A tool's own name, of a name that may have the server.
+pub fn own_name(tool: &str) -> &str {
+    let with_server = tool.strip_prefix(SERVER).and_then(|rest| rest.strip_prefix('/'));
+    with_server.unwrap_or(tool)
+}
+
 /// A call that the reference lets pass and Gateward refuses.
 pub struct Refused<'a> {
     presented: &'a Presented,
+    /// As the last warrant names it.
     tool: &'a str,
     input: &'a Json,
     reason: String,
@@ -31,30 +41,116 @@ pub struct Refused<'a> {
 
 type Predicate = fn(&Refused<'_>) -> bool;
 
-/// The reason that Gateward gives, and what must be true of the call.
-static LIST: [(&str, Predicate); 21] = [
-    ("its clearance is higher than its parent's", always),
-    ("the first link is not a root", always),
-    ("it lives for too long", always),
-    ("its depth is out of range", always),
-    ("it drops an approver", always),
-    ("it is deeper than its parent may issue", always),
-    ("it needs more approvals than it has approvers, or none", always),
-    ("it needs fewer approvals than its parent", always),
-    ("an approver occurs twice", always),
-    ("a reserved extension is unknown", always),
-    ("a tool's name is empty or reserved", always),
-    ("it lacks the bounds of its parent", always),
-    ("is longer than the", is_too_long),
-    ("its parent is narrower about a tool's arguments", is_narrowed_otherwise),
-    ("its constraints are not within its issuer's bounds", is_narrowed_otherwise),
-    ("its bounds are wider than its parent's", is_narrowed_otherwise),
-    ("it drops or weakens an approval gate", has_other_condition),
-    ("its constraint on", has_unevaluated_constraint),
-    ("a condition of its approval gates cannot be evaluated", has_unevaluated_gate),
-    ("it does not allow this value of", refuses_value),
-    ("The warrant asks for approvals", has_gate_that_is_open_there),
+/// The beginnings of rows of the page.
+type Rows = &'static [&'static str];
+
+/// The reason that Gateward gives, what must be true of the call, and the rows of the page about it.
+static LIST: [(&str, Predicate, Rows); 22] = [
+    ("its clearance is higher than its parent's", always, &["a child with a clearance"]),
+    ("the first link is not a root", always, &["a first link that is not a root"]),
+    ("it lives for too long", always, &["a life of more than 90 days"]),
+    ("its depth is out of range", always, &["a life of more than 90 days"]),
+    ("it drops an approver", always, &["a child that drops an approver"]),
+    ("it is deeper than its parent may issue", always, &["a warrant that calls, deeper"]),
+    (
+        "it needs more approvals than it has approvers, or none",
+        always,
+        &["a number of needed approvals"],
+    ),
+    ("it needs fewer approvals than its parent", always, &["a child that drops an approver"]),
+    ("an approver occurs twice", always, &["an approver that occurs twice"]),
+    ("a reserved extension is unknown", always, &["reserved extensions"]),
+    ("a tool's name is empty or reserved", always, &["reserved extensions"]),
+    ("it lacks the bounds of its parent", always, &["an issuer without the bounds"]),
+    ("is longer than the", is_too_long, &["a chain with more links"]),
+    ("its parent is narrower about a tool's arguments", is_narrowed_otherwise, NARROWER),
+    ("its constraints are not within its issuer's bounds", is_narrowed_otherwise, NARROWER),
+    ("its bounds are wider than its parent's", is_narrowed_otherwise, NARROWER),
+    (
+        "it drops or weakens an approval gate",
+        has_other_condition,
+        &["a gate of a tool's own name", "a condition of a gate that is another one"],
+    ),
+    (
+        "it names approvers for what nobody can approve",
+        has_gate_under_another_name,
+        &["a gate of a tool's own name"],
+    ),
+    ("its constraint on", has_unevaluated_constraint, UNEVALUATED),
+    ("a condition of its approval gates cannot be evaluated", has_unevaluated_gate, UNEVALUATED),
+    (
+        "it does not allow this value of",
+        refuses_value,
+        &[
+            "constraints of every link",
+            "a value of another kind",
+            "paths with `\\`",
+            "the folder `/`",
+            "another port under",
+            "a URL of `ws`",
+            "hosts that are not public",
+            "IPv4 addresses in the form",
+        ],
+    ),
+    (
+        "The warrant asks for approvals",
+        has_gate_that_is_open_there,
+        &["a gate for `*`", "a condition of a gate that does not apply"],
+    ),
 ];
+
+const NARROWER: Rows = &[
+    "regular expressions",
+    "`?` or a character class",
+    "the folder `/`",
+    "a URL pattern with the path",
+    "another port under",
+];
+
+const UNEVALUATED: Rows = &[
+    "regular expressions",
+    "`not`, `any` and `all`",
+    "character classes",
+    "URLs with a user",
+    "URLs with another scheme",
+];
+
+/// Rows about what no random chain has. Other tests are about them.
+const ELSEWHERE: Rows = &[
+    "lengths and whole numbers",
+    "null for a field",
+    "a tool whose own name has a `/`",
+    "an issuer that may issue deeper",
+    "more than 16 approvers",
+    "a gate that exempts",
+    "a URL whose path has an escape",
+    "URLs and URL patterns of more than",
+    "a URL pattern with a user",
+    "IPv6 addresses and international names",
+    "more than 1,000,000 steps",
+    "a warrant that an earlier list",
+    "an empty `all`",
+];
+
+/// Each reason of the list has a row on the page, and each row of the page is on a list here.
+#[test]
+fn the_page_has_a_row_for_each_difference() {
+    let page = include_str!("../../../../docs/warrants.md");
+    let (_, section) = page.split_once("\n## Stricter than the reference\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| ")).collect();
+    let [header, rows @ ..] = rows.as_slice() else { panic!("there is no table") };
+    assert_eq!(*header, "what | why |");
+    let named: Vec<&str> =
+        LIST.iter().flat_map(|(.., rows)| *rows).chain(ELSEWHERE).copied().collect();
+    for name in &named {
+        let found = rows.iter().filter(|row| row.starts_with(name)).count();
+        assert_eq!(found, 1, "rows that begin with {name}");
+    }
+    for row in rows {
+        assert!(named.iter().any(|name| row.starts_with(name)), "no list names {row}");
+    }
+}
 
 impl<'a> Refused<'a> {
     pub fn new(
@@ -73,8 +169,17 @@ impl<'a> Refused<'a> {
 
     /// The reason on the list, if this is one of the differences that it is about.
     pub fn listed(&self) -> Option<&'static str> {
-        let listed = LIST.iter().find(|(reason, _)| self.reason.contains(reason));
-        listed.filter(|(_, is_difference)| is_difference(self)).map(|(reason, _)| *reason)
+        let listed = LIST.iter().find(|(reason, ..)| self.reason.contains(reason));
+        listed.filter(|(_, is_difference, _)| is_difference(self)).map(|(reason, ..)| *reason)
+    }
+
+    fn own(&self) -> &'a str {
+        own_name(self.tool)
+    }
+
+    /// Whether a gate of this name is about the tool.
+    fn is_named(&self, gate: &str) -> bool {
+        gate == "*" || own_name(gate) == self.own()
     }
 
     /// The link that is refused: the reason begins with `Link 2 of …`.
@@ -86,7 +191,10 @@ impl<'a> Refused<'a> {
     fn arguments(&self) -> Option<&Arguments> {
         let link = self.links.get(self.at()?)?;
         match &link.powers {
-            Powers::Execution(_) => link.tool(self.tool),
+            Powers::Execution(_) => {
+                let with_server = link.named_with_server(SERVER, self.own());
+                with_server.or_else(|| link.tool(self.own()))
+            }
             Powers::Issuer(issuing) => issuing.bounds.as_ref(),
         }
     }
@@ -160,20 +268,22 @@ fn is_stricter_about(wide: &Constraint, narrow: &Constraint) -> bool {
     };
     match (wide, narrow) {
         // They become no `exact` in either verifier.
-        (Any(_) | Contains(_) | Not(_) | NotOneOf(_) | Subset(_) | Unsupported(..), Exact(_)) => {
-            false
-        }
+        (Any(_) | Contains(_) | Not(_) | NotOneOf(_) | Subset(_), Exact(_)) => false,
+        // The reference evaluates regular expressions and shell words, and compares CEL. To the types that it does not know,
+        // nothing is narrower.
+        (Unsupported(id, _), Exact(_) | Unsupported(..)) => [5, 15, 128].contains(id),
         // Whether it is narrower depends on the value.
         (_, Exact(value)) => is_stricter(wide, value, true),
         // The reference takes `?` and `[` of the narrower pattern for characters.
         (Constraint::Pattern(_), Constraint::Pattern(narrow)) => {
             narrow.as_str().contains(['?', '[', ']'])
         }
-        // For the reference, `/x` covers `/x/*`.
+        // For the reference, `/x` covers `/x/*`, and a pattern with its scheme's own port each port.
         (Constraint::UrlPattern(wide), Constraint::UrlPattern(narrow)) => {
-            let (wide, narrow) = (path(wide), path(narrow));
-            let rest = narrow.strip_prefix(wide);
-            !wide.contains('*') && rest.is_some_and(|rest| rest.starts_with('/'))
+            let (wide_path, narrow) = (path(wide), path(narrow));
+            let rest = narrow.strip_prefix(wide_path);
+            has_own_port(wide)
+                || (!wide_path.contains('*') && rest.is_some_and(|rest| rest.starts_with('/')))
         }
         // For the reference, `/` is inside of `/`, also if the folder itself is excluded.
         (Constraint::Subpath(wide), Constraint::Subpath(narrow)) => {
@@ -198,6 +308,17 @@ fn path(pattern: &UrlPattern) -> &str {
     rest.find('/').map_or("", |at| &rest[at..])
 }
 
+/// Whether the port is that of the pattern's scheme. The reference reads `*` as `https`.
+fn has_own_port(pattern: &UrlPattern) -> bool {
+    let (scheme, rest) = pattern.as_str().split_once("://").unwrap();
+    let port = match scheme {
+        "http" | "ws" => ":80",
+        "ftp" => ":21",
+        _ => ":443",
+    };
+    rest.split('/').next().unwrap().ends_with(port)
+}
+
 fn is_inside_of_root(folder: &Subpath, path: &str) -> bool {
     folder.root == "/" && !folder.allow_equal && path == "/"
 }
@@ -215,14 +336,33 @@ fn has_clearer(folder: &Subpath, value: &Json) -> bool {
     }
 }
 
-/// A condition `if` of a gate may be a narrower one for the reference. Gateward keeps it as it is.
+/// Whether the child has no tool of exactly this name. Then the reference does not look at the gate.
+fn is_unnamed(gate: &str, child: &Payload) -> bool {
+    let is_it = |name: &str| name == gate || name == "*";
+    match &child.powers {
+        Powers::Execution(tools) => !tools.iter().any(|(name, _)| is_it(name)),
+        Powers::Issuer(issuing) => !issuing.tools.iter().any(|name| is_it(name)),
+    }
+}
+
+/// A gate of the parent is about a tool of the child by its other name.
+fn has_gate_under_another_name(call: &Refused<'_>) -> bool {
+    let Some((parent, child)) = call.pair() else { return false };
+    parent.gates.as_ref().is_some_and(|gates| gates.tools().any(|gate| is_unnamed(gate, child)))
+}
+
+/// The child drops such a gate, or has another condition `if`: for the reference, it may be a narrower one.
 fn has_other_condition(call: &Refused<'_>) -> bool {
     let Some((parent, child)) = call.pair() else { return false };
-    let (Some(before), Some(after)) = (&parent.gates, &child.gates) else { return false };
-    let conditions = |gates: &Gates, tool: &str| gates.get(tool)?.arguments.clone();
+    let Some(before) = &parent.gates else { return false };
+    let after = |tool: &str| child.gates.as_ref().and_then(|gates| gates.get(tool));
+    let conditions = |gate: Option<&Gate>| gate.and_then(|gate| gate.arguments.clone());
     before.tools().any(|tool| {
-        let Some(wide) = conditions(before, tool) else { return false };
-        let narrow = conditions(after, tool).unwrap_or_default();
+        if is_unnamed(tool, child) {
+            return before.get(tool) != after(tool);
+        }
+        let Some(wide) = conditions(before.get(tool)) else { return false };
+        let narrow = conditions(after(tool)).unwrap_or_default();
         wide.iter().any(|(name, condition)| {
             let kept = narrow.iter().find(|(other, _)| other == name).map(|(_, kept)| kept);
             let (Condition::If(wide), Some(Condition::If(narrow))) = (condition, kept) else {
@@ -263,7 +403,7 @@ fn gates<'a>(call: &'a Refused<'_>) -> impl Iterator<Item = (usize, &'a str, &'a
     let links = call.links.iter().enumerate();
     let gates = links.filter_map(|(at, link)| Some((at, link.gates.as_ref()?)));
     gates.flat_map(move |(at, gates)| {
-        let names = gates.tools().filter(move |name| *name == call.tool || *name == "*");
+        let names = gates.tools().filter(move |name| call.is_named(name));
         names.filter_map(move |name| Some((at, name, gates.get(name)?)))
     })
 }
@@ -392,9 +532,8 @@ fn is_unevaluated(constraint: &Constraint, value: &Json) -> bool {
             text.is_some() && (pattern.contains(['[', ']']) || pattern.contains("**"))
         }
         Constraint::Cidr(..) => text.is_some_and(|text| text.parse::<IpAddr>().is_err()),
-        // A user in a URL can look like its host.
         Constraint::UrlPattern(_) | Constraint::UrlSafe(_) => {
-            text.is_some_and(|text| !text.contains("://") || text.contains('@'))
+            text.is_some_and(|text| !is_clear_url(text))
         }
         Constraint::All(parts) | Constraint::Any(parts) => {
             parts.iter().any(|part| is_unevaluated(part, value))
@@ -402,6 +541,13 @@ fn is_unevaluated(constraint: &Constraint, value: &Json) -> bool {
         Constraint::Not(inner) => is_unevaluated(inner, value),
         _ => false,
     }
+}
+
+/// A user in a URL can look like its host, and with other schemes a host may be any text.
+fn is_clear_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https" | "ws" | "wss" | "ftp"))
+        && !text.contains('@')
 }
 
 /// A refusal that both must share is not on the list, whatever its reason.
@@ -420,6 +566,8 @@ fn the_list_tells_a_difference_from_a_wrong_refusal() {
     let url = |text: &str| Constraint::UrlPattern(Box::new(UrlPattern::new(text).unwrap()));
     let not = |constraint: Constraint| Constraint::Not(Box::new(constraint));
     let not_x = || Constraint::NotOneOf(vec![text("x")]);
+    let of_type = |id: u8| Constraint::Unsupported(id, vec![0xa0]);
+    let safe = || Constraint::UrlSafe(Box::default());
     for (what, constraint, value, expected) in [
         ("too much", up_to(50.0), Json::Integer(60), false),
         ("a text instead of a number", up_to(50.0), text("a"), false),
@@ -429,6 +577,14 @@ fn the_list_tells_a_difference_from_a_wrong_refusal() {
         ("a list of what is excluded", not_x(), Json::Array(vec![text("x")]), true),
         ("another prefix", pattern("b*"), text("a"), false),
         ("a pattern that is not evaluated", pattern("**"), text("a"), true),
+        ("a URL of another scheme", safe(), text("foo://a.example"), true),
+        (
+            "the port of a scheme that the reference does not know",
+            url("*://a.example:80"),
+            text("ws://a.example/"),
+            true,
+        ),
+        ("another host", url("*://a.example:80"), text("ws://b.example/"), false),
         (
             "one part as listed, and one that does not fit",
             Constraint::All(vec![not_x(), up_to(50.0)]),
@@ -444,6 +600,11 @@ fn the_list_tells_a_difference_from_a_wrong_refusal() {
         ("a character for a prefix", pattern("a*"), pattern("a?"), true),
         ("another path", url("https://a.example/x"), url("https://a.example/y"), false),
         ("a path below", url("https://a.example/x"), url("https://a.example/x/*"), true),
+        ("another port", url("https://a.example:444"), url("https://a.example"), false),
+        ("the scheme's own port", url("https://a.example:443"), url("https://a.example"), true),
+        ("a value of a regular expression", of_type(5), Constraint::Exact(text("a")), true),
+        ("a value of an unknown type", of_type(99), Constraint::Exact(text("a")), false),
+        ("the same unknown type", of_type(99), of_type(99), false),
         ("a value that does not fit", pattern("b*"), Constraint::Exact(text("a")), false),
         ("a value that is not evaluated", pattern("**"), Constraint::Exact(text("a")), true),
     ] {

@@ -146,7 +146,7 @@ async fn administrator(
 
 /// The refusal of a request without a credential for a log that is not public.
 pub fn no_credential(request: &Request, app: &App) -> Problem {
-    refuse(request, app, ProblemCode::Unauthorized, INVALID)
+    refuse(request, app, None, ProblemCode::Unauthorized, INVALID)
 }
 
 fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
@@ -161,7 +161,8 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = sealed_token(request, app)?;
     if token.is_locator {
-        return Err(refuse(request, app, ProblemCode::Unauthorized, NO_CREDENTIAL));
+        let tenant = Some(token.tenant);
+        return Err(refuse(request, app, tenant, ProblemCode::Unauthorized, NO_CREDENTIAL));
     }
     Ok(token)
 }
@@ -173,7 +174,7 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
         return Ok(());
     }
     let refused = |code, reason: &str| {
-        failures::count_warrant(request, app, code);
+        failures::count_warrant(request, app, &command.tenant, code);
         Err(Problem::new(ProblemCode::WarrantRefused, reason))
     };
     let agent_key = match command.warrant.as_ref().map(|carried| &carried.judged) {
@@ -205,15 +206,16 @@ const NO_CREDENTIAL: &str = "a locator is no credential; send a call with a warr
 fn sealed_token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
         .and_then(|text| run_token::parse_any(text, &app.settings.mac_keys).ok())
-        .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
+        .ok_or_else(|| refuse(request, app, None, ProblemCode::Unauthorized, INVALID))?;
+    let tenant = Some(token.tenant);
     if token.run.as_ref().is_some_and(|run| run.is_expired(Date::now().as_millis())) {
         let detail = "the run credential has expired; the harness can issue another one";
-        return Err(refuse(request, app, ProblemCode::CredentialExpired, detail));
+        return Err(refuse(request, app, tenant, ProblemCode::CredentialExpired, detail));
     }
     match refusals::find(&token) {
         None => Ok(token),
         Some(problem) => {
-            failures::count(request, app, problem.code);
+            failures::count(request, app, tenant, problem.code);
             Err(problem)
         }
     }
@@ -296,9 +298,10 @@ pub fn verify_signature(
     if request.signature_input.is_empty() {
         return Ok(None);
     }
+    let tenant = Some(token.tenant);
     if token.run.is_some() || token.is_locator {
         let detail = "only a credential has a signing key; send the request without a signature";
-        return Err(refuse(request, app, ProblemCode::SignatureInvalid, detail));
+        return Err(refuse(request, app, tenant, ProblemCode::SignatureInvalid, detail));
     }
     let headers = request.headers();
     let signed = SignedRequest {
@@ -310,7 +313,7 @@ pub fn verify_signature(
     };
     let now_ms = Date::now().as_millis();
     let verified = signature::verify(&signed, &app.settings.mac_keys, token, needs_nonce, now_ms);
-    verified.map(Some).inspect_err(|problem| failures::count(request, app, problem.code))
+    verified.map(Some).inspect_err(|problem| failures::count(request, app, tenant, problem.code))
 }
 
 /// Uses up the nonce of a request that is not a call. The request must have no effect before this.
@@ -321,7 +324,7 @@ pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<
         return Ok(());
     }
     let problem = signature::replayed();
-    failures::count(request, app, problem.code);
+    failures::count(request, app, Some(&caller.tenant), problem.code);
     Err(problem)
 }
 
@@ -336,7 +339,7 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         charge(request, app, &token, (agent, lane), signature.clone()).await?;
     }
     let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
-    let unknown = || refuse(request, app, ProblemCode::Unauthorized, INVALID);
+    let unknown = || refuse(request, app, Some(token.tenant), ProblemCode::Unauthorized, INVALID);
     let stored = stored.ok_or_else(unknown)?;
     let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
         None => None,
@@ -372,7 +375,7 @@ fn check(
     is_signed: bool,
     allowed_networks: Option<&[Network]>,
 ) -> Result<(), Problem> {
-    let refuse = |code, detail| Err(refuse(request, app, code, detail));
+    let refuse = |code, detail| Err(refuse(request, app, Some(token.tenant), code, detail));
     let (kind, agent) = match token.holder {
         Holder::Agent { agent, .. } => (CredentialKind::Agent, Some(agent)),
         Holder::Administrator => (CredentialKind::Administrator, None),
@@ -432,7 +435,7 @@ async fn charge(
 }
 
 fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
-    let refuse = || Err(refuse(request, app, ProblemCode::Unauthorized, INVALID));
+    let refuse = || Err(refuse(request, app, None, ProblemCode::Unauthorized, INVALID));
     let (Some(secret), Some(given)) =
         (app.settings.bootstrap_secret, bearer(&request.authorization))
     else {
@@ -459,8 +462,14 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
     })
 }
 
-fn refuse(request: &Request, app: &App, code: ProblemCode, detail: &str) -> Problem {
-    failures::count(request, app, code);
+fn refuse(
+    request: &Request,
+    app: &App,
+    tenant: Option<&str>,
+    code: ProblemCode,
+    detail: &str,
+) -> Problem {
+    failures::count(request, app, tenant, code);
     Problem::new(code, detail)
 }
 

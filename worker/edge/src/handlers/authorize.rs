@@ -18,10 +18,10 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let (call, in_body) = call::parse(&bytes, token.tenant)?;
     drop(bytes);
-    let carried = Carried::only(warrants::in_headers(request)?, in_body)?;
-    if carried.is_some() && call.nonce.is_some() {
-        let detail = "a call with a warrant must not have a `nonce`: its proof is good once";
-        return Err(Problem::new(ProblemCode::MalformedRequest, detail));
+    let mut carried = Carried::only(warrants::in_headers(request), in_body);
+    if call.nonce.is_some() {
+        let reason = "A call with a warrant must not have a `nonce`: its proof is good once.";
+        carried = carried.map(|carried| carried.refused(reason));
     }
     if call.agent != agent {
         let detail = "`agent.id` must be the agent of the credential";

@@ -78,9 +78,10 @@ async fn judge<'a>(
     // The caller did not sign the gateway's request.
     let mut command = authentication::command(request, app, &token, lane, None, purpose, call)?;
     // The lane judges the warrant, because only the lane knows the tool.
-    command.warrant = warrants::in_headers(request)?;
+    command.warrant = warrants::in_headers(request);
     authentication::identify(request, app, &command)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
+    warrants::keep_chain(request, app, &command);
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;
     Ok((Judgement { tenant: token.tenant, agent, decision }, rate))

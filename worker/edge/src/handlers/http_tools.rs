@@ -54,7 +54,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     command.forwarded = true;
     command.beside = headers::beside(request.headers());
     // The lane judges the warrant, because only the lane knows the tool.
-    command.warrant = warrants::in_headers(request)?;
+    command.warrant = warrants::in_headers(request);
     authentication::identify(request, app, &command)?;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
@@ -71,6 +71,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
             return whole(head.with(&problem.to_json(&app.request_id)));
         }
     };
+    warrants::keep_chain(request, app, &command);
     // The outcome names the tool.
     command.call.tool = std::mem::take(&mut reply.tool);
     let Some(decision) = reply.decision.take() else { return Err(unfit()) };

@@ -2,6 +2,9 @@
 //!
 //! URLs are read by the WHATWG parser, as the runtime reads them. A URL that other parsers may read otherwise
 //! does not fit anything.
+//!
+//! INVARIANT (no answer is wider than the reference implementation's): a URL that fits here fits there, and a URL that does
+//! not fit here does not fit there, because `not` and approval gates ask for the latter.
 
 use std::net::Ipv4Addr;
 
@@ -26,8 +29,12 @@ const NOT_IN_PATTERN: &[u8] = b"\\@?#[]%\"<>`{}";
 /// Steps that reading a short URL takes.
 const PARSE_STEPS: usize = 512;
 
+/// The reference implementation puts texts that begin with this in place of the wildcards of a pattern, and refuses
+/// patterns that have them.
+const PLACEHOLDER: &str = "__tenuo_";
+
 /// Top-level domains of networks that are not public by custom only.
-const INTERNAL_DOMAINS: [&str; 6] = ["lan", "corp", "home", "svc", "default", "localdomain"];
+const INTERNAL_DOMAINS: [&str; 5] = ["lan", "corp", "home", "svc", "default"];
 
 #[inline(never)]
 fn lower_case(text: &str) -> String {
@@ -40,25 +47,38 @@ fn after_scheme(text: &str) -> Option<(&str, &str)> {
     text.split_once("://")
 }
 
+/// Whether the host of URLs with this scheme, in lower case, is a name or an address. With any other scheme, the parser takes
+/// the host for a text: it neither finds the address in `ssh://10.0.0.5/` nor decodes escapes.
+fn has_plain_host(scheme: &str) -> bool {
+    matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp")
+}
+
+#[inline(never)]
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A URL of an argument; `None` if it is not one, or not clearly.
 fn parse(text: &str) -> Option<Url> {
     // Parsers disagree about these characters: some drop spaces, and some read `\` as `/`.
     let is_clear = text.len() <= MAX_TARGET_BYTES
         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let url = is_clear.then(|| Url::parse(text).ok()).flatten()?;
+    if !has_plain_host(url.scheme()) {
+        return None;
+    }
     let host = url.host_str().filter(|host| !host.is_empty() && !host.ends_with('.'))?;
     // What the host of another parser would be.
     let written = lower_case(text);
     let authority = after_scheme(&written)?.1.split(['/', '?', '#']).next()?;
-    let is_same = authority.strip_prefix(host).is_some_and(|port| {
-        port.is_empty()
-            || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()))
-    });
+    let is_same = authority
+        .strip_prefix(host)
+        .is_some_and(|port| port.is_empty() || port.strip_prefix(':').is_some_and(is_number));
     is_same.then_some(url)
 }
 
-/// `scheme://host:port/path`: the scheme may be `*`, the host may begin with `*.`, the path is a glob. Without a
-/// port, or without a path, each one matches.
+/// `scheme://host:port/path`: the scheme may be `*`, the host may begin with `*.`, the path is a glob without `*.`. Without
+/// a port, or without a path, each one matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
     text: String,
@@ -76,6 +96,7 @@ impl UrlPattern {
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_clear = text.len() <= MAX_TARGET_BYTES
+            && !text.contains(PLACEHOLDER)
             && text.bytes().all(|byte| byte.is_ascii_graphic() && !NOT_IN_PATTERN.contains(&byte));
         let (scheme, rest) = after_scheme(text).filter(|_| is_clear)?;
         let (authority, path) = match rest.find('/') {
@@ -83,7 +104,8 @@ impl UrlPattern {
             None => (rest, ""),
         };
         let (host, port) = match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            Some((host, port)) if is_number(port) => (host, Some(port.parse().ok()?)),
+            Some(_) => return None,
             None => (authority, None),
         };
         let (any_subdomain, host) = match host.strip_prefix("*.") {
@@ -95,13 +117,13 @@ impl UrlPattern {
         if any_subdomain && kind == HostKind::Address {
             return None;
         }
-        let scheme = match scheme {
-            "*" => None,
-            _ if scheme.contains('*') => return None,
-            _ => Some(lower_case(scheme)),
-        };
-        // The path of a URL never has these components.
-        if path.split('/').any(|part| matches!(part, "." | "..")) {
+        let scheme = (scheme != "*").then(|| lower_case(scheme));
+        if scheme.as_deref().is_some_and(|scheme| !has_plain_host(scheme)) {
+            return None;
+        }
+        // The path of a URL never has these components. The reference implementation takes `*.` in a path for the `*.` of a
+        // host, and then matches a text that no path has.
+        if path.contains("*.") || path.split('/').any(|part| matches!(part, "." | "..")) {
             return None;
         }
         let path = (!matches!(path, "" | "/")).then(|| Pattern::new(path.to_owned()));
@@ -115,7 +137,7 @@ impl UrlPattern {
 
     /// Whether it matches the URL; `None` if that is not certain. If only the port differs, the answer is
     /// [`Fit::Inapplicable`]: the URL fits neither the pattern nor `not` of it. The reason is that the reference
-    /// implementation takes the default port of a scheme for any port.
+    /// implementation takes the default port of a pattern's scheme for any port.
     ///
     /// # Errors
     ///
@@ -133,7 +155,12 @@ impl UrlPattern {
             Some(_) if has_needless_escape(url.path()) => None,
             Some(path) => path.matches(url.path(), work)?.map(Fit::from),
         };
-        let is_other_port = self.port.is_some_and(|port| url.port_or_known_default() != Some(port));
+        // The reference implementation knows the default ports of these two schemes only.
+        let port = match url.scheme() {
+            "http" | "https" => url.port_or_known_default(),
+            _ => url.port(),
+        };
+        let is_other_port = self.port.is_some() && self.port != port;
         Ok(match path {
             Some(Fit::Yes) if is_other_port => Some(Fit::Inapplicable),
             path => path,
@@ -294,7 +321,7 @@ impl UrlSafe {
         let last = name.rsplit('.').next().unwrap_or_default();
         let within = |domains: &[String]| domains.iter().any(|domain| is_within(name, domain));
         let port = url.port_or_known_default();
-        let is_safe = self.schemes.iter().any(|scheme| scheme == url.scheme())
+        let is_safe = has_scheme(&self.schemes, url.scheme())
             && !(self.block_internal_tlds && INTERNAL_DOMAINS.contains(&last))
             && self
                 .allow_ports
@@ -356,10 +383,16 @@ impl UrlSafe {
         Ok(allowed
             && denied
             && ports
-            && other.schemes.iter().all(|scheme| self.schemes.contains(scheme))
+            && other.schemes.iter().all(|scheme| has_scheme(&self.schemes, scheme))
             && blocks.all(|(mine, theirs)| *theirs || !*mine)
             && (other.block_internal_tlds || !self.block_internal_tlds))
     }
+}
+
+/// Whether the list has the scheme. Capital letters mean the same.
+#[inline(never)]
+fn has_scheme(schemes: &[String], scheme: &str) -> bool {
+    schemes.iter().any(|one| one.eq_ignore_ascii_case(scheme))
 }
 
 /// Whether each of `some` is within one of `others`.
@@ -404,23 +437,22 @@ enum HostKind {
     Address,
 }
 
-/// What a host in lower case is; `None` if a parser of URLs may read it otherwise than it is written, as `0x7f.1`. It is
-/// not asked: a warrant can have thousands of hosts.
+/// What a host in lower case is; `None` if a parser of URLs may read it otherwise than it is written, as `0x7f.1`, or refuse
+/// it, as some names with `xn--`. It is not asked: a warrant can have thousands of hosts.
 fn host_kind(host: &str) -> Option<HostKind> {
     let of_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
     if host.len() > MAX_DOMAIN_BYTES || !host.bytes().all(of_name) {
         return None;
     }
-    if host.split('.').any(str::is_empty) {
+    if host.split('.').any(|label| label.is_empty() || label.starts_with("xn--")) {
         return None;
     }
     // The URL standard: a host whose last label is a number is an IPv4 address.
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
-        || last.strip_prefix("0x").is_some_and(is_hex);
-    match is_number {
+    let is_numeric = is_number(last) || last.strip_prefix("0x").is_some_and(is_hex);
+    match is_numeric {
         false => Some(HostKind::Name),
         true => host.parse::<Ipv4Addr>().is_ok().then_some(HostKind::Address),
     }

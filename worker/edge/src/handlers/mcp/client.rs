@@ -162,11 +162,10 @@ impl McpClient {
     }
 
     /// The warrant of a message, from its `_meta` or from headers.
-    pub fn warrant(&self, message: &Message) -> Result<Option<Carried>, Problem> {
+    pub fn warrant(&self, message: &Message) -> Option<Carried> {
         let meta = message.params.get("_meta");
-        let in_meta =
-            Carried::in_member("_meta.tenuo", meta.and_then(|meta| meta.get(carried::META)))?;
-        Carried::only(warrants::in_headers(&self.request)?, in_meta)
+        let in_meta = Carried::in_member(meta.and_then(|meta| meta.get(carried::META)));
+        Carried::only(warrants::in_headers(&self.request), in_meta)
     }
 
     /// The claims of a caller, whose run a run credential fixes.

@@ -428,20 +428,20 @@ async fn decide(
     let mut command =
         client.command(claims, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
     command.forwarded = true;
-    let carried = client.warrant(message).map_err(|problem| {
-        let detail = problem.detail;
-        refuse(RpcError::in_band(INVALID_PARAMS, detail))
-    })?;
+    let answers = message.params.get(INPUT_RESPONSES).is_some();
+    if answers && command.call.approval_id.is_some() {
+        // The approvers have not seen these responses.
+        let detail = "an approval cannot be used together with `inputResponses`";
+        return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
+    }
+    let mut carried = client.warrant(message);
+    if answers || message.params.get(forward::REQUEST_STATE).is_some() {
+        let reason = "A call with a warrant must not have `inputResponses` or `requestState`: no proof covers them.";
+        carried = carried.map(|carried| carried.refused(reason));
+    }
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
     command.beside = message.beside(true);
-    let answers = message.params.get(INPUT_RESPONSES).is_some();
-    let goes_on = answers || message.params.get(forward::REQUEST_STATE).is_some();
-    if (answers && command.call.approval_id.is_some()) || (goes_on && command.warrant.is_some()) {
-        // The approvers have not seen these responses, and no proof covers them, or the state.
-        let detail = "an approval or a warrant cannot be used together with `inputResponses`, and a warrant not with `requestState`";
-        return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
-    }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     if let Some(instruction) = action::instruction(message).map_err(refuse)? {
         client.send_instruction(claims, instruction).await.map_err(refused)?;
