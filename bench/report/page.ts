@@ -147,7 +147,7 @@ const BESIDE_HASH: Record<string, string> = {
   limits_check_without_rate: "The same without the rate limit, and checks only.",
   velocity_check: "Reads three full windows of an agent: of a minute, ten minutes and an hour.",
   velocity_count: "Counts a call in each of them.",
-  metrics_record: "Writes what an ordinary decision adds to metrics into the buffer of its journal row: the series of the decision, and that of its credential with the keyed hash of the key id.",
+  metrics_record: "Writes what an ordinary decision adds for metrics into the buffer of its journal row: the keyed hash of the key id, and how many of its names metrics show.",
   limits_extract: "Reads a call's number by JSON Pointer as an exact decimal, after comparing its currency. The arguments are parsed already.",
 };
 

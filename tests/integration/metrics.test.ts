@@ -180,7 +180,25 @@ describe("metrics", () => {
     expect(expired.body.code).toBe("credential_expired");
     await gateward.post(`${token}x`, "/v1/authorize", readCall());
     expect((await reaches(gateward, api, FAILED, 1)).values(FAILED, "reason")).toEqual(["credential_expired"]);
-    await reaches(gateward, operator, FAILED, before + 1, { tenant: "_none", reason: "unauthorized" });
+    const none = await reaches(gateward, operator, FAILED, before + 1, { tenant: "_none", reason: "unauthorized" });
+    // The worker remembers the credential, and counts its requests for the tenant too. It writes the count after 1, 2, 4, 8 …
+    // requests of an address.
+    for (let at = 0; at < 14; at += 1) await gateward.post(token, "/v1/authorize", readCall());
+    await reaches(gateward, api, FAILED, 5, { reason: "credential_expired" });
+    const after = await Samples.read(gateward, operator.token);
+    const ofNone = (samples: Samples) => samples.sum(FAILED, { tenant: "_none", reason: "credential_expired" });
+    expect(ofNone(after)).toBe(ofNone(none));
+  });
+
+  test("count failed attempts to reach a webhook", async () => {
+    const tenant = await gateward.tenant();
+    const api = await reader(tenant);
+    const { token } = await tenant.agent();
+    await tenant.api.change("PUT", "/v1/webhook", { url: receiver.url("/failing") });
+    receiver.answer = ({ path }, response) => response.writeHead(path === "/failing" ? 500 : 204).end();
+    await gateward.decide(token, writeCall({ context: { source_trust: "semi_trusted_customer" } }));
+    const samples = await reaches(gateward, api, "gateward_webhook_attempts_total", 1, { outcome: "failed" });
+    expect(samples.sum("gateward_webhook_attempts_total", { outcome: "delivered" })).toBe(0);
   });
 
   test("wake no lane", async () => {
@@ -266,6 +284,36 @@ describe("while D1 fails", () => {
     expect(samples.sum(DECISIONS)).toBe(answers.length);
   });
 
+  test("flushes that fail are shown while D1 can be read, and count once", async () => {
+    const tenant = await gateward.tenant();
+    const api = await reader(tenant);
+    const { token } = await tenant.agent();
+    await gateward.decide(token, readCall());
+    await tenant.flushed();
+    // Nothing that a scrape or a report sends.
+    await gateward.databaseIs("failing", /INSERT INTO journal_rows/);
+    try {
+      await gateward.decide(token, readCall());
+      await reaches(gateward, api, "gateward_flush_errors_total", 4);
+      await reaches(gateward, api, "gateward_journal_age_seconds", 1);
+      const samples = await reaches(gateward, api, "gateward_lane_silence_seconds", 1);
+      expect(samples.sum("gateward_journal_rows")).toBe(1);
+      expect(samples.sum(DECISIONS)).toBe(1);
+      expect(await tenant.records("receipts")).toHaveLength(1);
+    } finally {
+      await gateward.databaseIs("up");
+    }
+    await tenant.flushed();
+    const samples = await reaches(gateward, api, DECISIONS, 2);
+    for (const [name, value] of [
+      [DECISIONS, 2],
+      ["gateward_journal_rows", 0],
+      ["gateward_lane_silence_seconds", 0],
+    ] as const) {
+      expect({ name, value: samples.sum(name) }).toEqual({ name, value });
+    }
+  });
+
   test("an alarm is as late as it is, also if its object ended before it ran", async () => {
     const tenant = await gateward.tenant();
     const api = await reader(tenant);
@@ -297,6 +345,22 @@ describe("while D1 fails", () => {
       await gateward.databaseIs("up");
     }
   });
+});
+
+test("a database without room for records has room for reports", async () => {
+  const full = await Gateward.start({ vars: { FLUSH_INTERVAL_MS, D1_MAX_BYTES: 256_000_001 } });
+  try {
+    const tenant = await full.tenant();
+    const api = await reader(tenant);
+    const { token } = await tenant.agent();
+    for (let at = 0; at < 3; at += 1) await full.decide(token, readCall());
+    const samples = await reaches(full, api, "gateward_flush_errors_total", 1);
+    await reaches(full, api, "gateward_journal_rows_max", 3);
+    expect(samples.sum(DECISIONS)).toBe(0);
+    expect(await tenant.records("receipts")).toEqual([]);
+  } finally {
+    await full.close();
+  }
 });
 
 describe("the alert rules", () => {

@@ -172,6 +172,19 @@ describe("retention", () => {
     await eventually("the old approval is deleted", async () => (await tenant.records("approvals")).length === 1);
     expect(await gateward.rows("SELECT DISTINCT approval_id FROM approval_groups WHERE tenant = ?1", tenant.name)).toEqual([{ approval_id: open }]);
   });
+
+  test("deletes names of metrics that were not counted for long, and counts them again", async () => {
+    const { tenant, token } = await played({ young: 3 });
+    const series = () => gateward.rows<{ names: string; count: number }>("SELECT names, count FROM metric_counters WHERE tenant = ?1 AND names <> '[]'", tenant.name);
+    const before = await series();
+    expect(before.map(({ count }) => count)).toEqual([3, 3]);
+    await gateward.execute("UPDATE metric_counters SET counted_day = counted_day - 101 WHERE tenant = ?1", tenant.name);
+    await retain(tenant, 30);
+    await eventually("they are deleted", async () => (await series()).length === 0);
+    await gateward.decide(token, readCall());
+    await tenant.flushed();
+    expect(await series()).toEqual(before.map(({ names }) => ({ names, count: 1 })));
+  });
 });
 
 describe("a database without room", () => {

@@ -161,21 +161,35 @@ test("a failure is logged with the request, the trace and the tenant", async () 
   ]);
 });
 
-test("a window that does not answer is logged with the request and the trace", async () => {
+test("a window, a counter and a lane that do not answer are logged with the request and the trace", async () => {
   const hindered = await Gateward.start({ entry: HINDERED });
   try {
     const own = await hindered.tenant();
-    const refunder = await own.agent("refunder", { groups: ["support"] });
+    const [coder, refunder] = [await own.agent(), await own.agent("refunder", { groups: ["support"] })];
+    const headers = (id: string) => ({ headers: { traceparent: parent(), "x-request-id": id } });
+    await hindered.skew({ requests: true });
+    expect((await hindered.post(coder.token, "/v1/authorize", readCall(), headers("req-10"))).status).toBe(503);
+    await hindered.skew({});
+    const unavailable = hindered.lines().filter(({ event }) => event === "lane_unavailable");
+    expect(unavailable).toMatchObject([{ request_id: "req-10", trace_id: TRACE }]);
+
     await hindered.hold("windows");
     const call = readCall({
       agent: { id: refunder.name },
       tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id: "c-1", amount: 20, currency: "EUR" } },
       context: { source_trust: "trusted_internal_signed" },
     });
-    const denied = await hindered.decide(refunder.token, call, { headers: { traceparent: parent(), "x-request-id": "req-8" } });
+    const denied = await hindered.decide(refunder.token, call, headers("req-8"));
     expect(denied).toMatchObject({ reason_code: "velocity_unavailable", trace_id: TRACE });
     const lines = hindered.lines().filter(({ event }) => event === "window_not_answered");
     expect(lines).toMatchObject([{ tenant: own.name, lane: 0, request_id: "req-8", trace_id: TRACE }]);
+
+    await hindered.release();
+    await own.api.create("/v1/limits", { limit_id: "daily", subject_kind: "tenant", subject: "*", rule: { kind: "quota", max: "9", window: "day" } });
+    await hindered.hold("leases");
+    expect(await hindered.decide(coder.token, readCall(), headers("req-9"))).toMatchObject({ reason_code: "limit_unavailable" });
+    const unleased = hindered.lines().filter(({ event }) => event === "limit_not_leased");
+    expect(unleased).toMatchObject([{ tenant: own.name, lane: 0, request_id: "req-9", trace_id: TRACE }]);
   } finally {
     await hindered.release();
     await hindered.close();

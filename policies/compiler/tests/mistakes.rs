@@ -949,6 +949,17 @@ fn a_window_that_does_not_exist_is_told_also_if_the_condition_tests_for_it() {
         assert!(told.contains("unknown"), "{condition}: {told}");
     }
     for condition in [
+        "{v: context.velocity}.v has unknown && {v: context.velocity}.v.unknown.count > 1",
+        "{v: {w: context.velocity}}.v.w has unknown",
+        "{v: if context.sensitive then context.velocity else context.velocity}.v has unknown",
+        "{v: context}.v.velocity has unknown",
+        "{v: context} has v.velocity.unknown",
+    ] {
+        let told = told(condition);
+        assert!(told.starts_with("policies/base/x.cedar:2:"), "{condition}: {told}");
+        assert!(told.contains("it hides the names of windows"), "{condition}: {told}");
+    }
+    for condition in [
         "context.velocity has mails && context.velocity.mails.count > 1",
         "context has velocity.mails && context.velocity.mails.count > 1",
         "context.velocity has mails.count",

@@ -494,6 +494,27 @@ fn an_alarm_ends_what_has_no_outcome() {
 }
 
 #[test]
+fn metrics_say_how_reservations_ended() {
+    let gate = gate(vec![amount(100)]);
+    for effect in [Effect::Succeeded, Effect::Failed, Effect::Unclear] {
+        tell(&gate, &answer(&gate, &forwarded(1)).1, effect);
+    }
+    let decision = answer(&gate, &asked(json!(1))).1;
+    let id = decision["decision_id"].as_str().unwrap().to_owned();
+    let reported = ReportedOutcome::parse(id, br#"{"outcome": "failed"}"#).unwrap();
+    let report = GateCommand { purpose: Purpose::ReportOutcome(reported), ..asked(json!(0)) };
+    assert_eq!(answer(&gate, &report).0, 200);
+    assert!(passes(&gate, &forwarded(1)) && passes(&gate, &asked(json!(1))));
+    gate.now_ms.set(gate.now_ms.get() + DAY_MS);
+    let now_ms = gate.now_ms.get();
+    gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms)).unwrap();
+    gate.flush_all();
+    let counted = "SELECT group_concat(labels->>0 || count, ' ') FROM (SELECT labels, count \
+         FROM metric_counters WHERE metric = 'reservations' ORDER BY labels)";
+    assert_eq!(gate.text(counted), "expired2 opened6 returned2 settled1 unclear1");
+}
+
+#[test]
 fn a_call_writes_a_fixed_number_of_rows() {
     let quota = || limit("q", json!({"kind": "quota", "max": "9", "window": "day"}));
     let all = || vec![amount(99), quota(), limit("c", json!({"kind": "concurrency", "max": "9"}))];

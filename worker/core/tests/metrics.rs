@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use gateward_core::credential::token::secret_hash;
 use gateward_core::lane::Lane;
 use gateward_core::metrics::{
-    BOUNDS, BatchMetrics, Ended, Metric, MetricBound, OTHER, Series, named,
+    BOUNDS, BatchMetrics, Ended, Metric, MetricBound, OTHER, Series, UNCOUNTED_DAYS, named,
 };
 use gateward_core::name::is_name;
 use gateward_core::sql::d1;
@@ -36,6 +36,8 @@ fn expect(gate: &Gate, expected: &[(&str, i64)]) {
 const ALLOWED: &str = r#"decisions ["allow","policy_allow"] ["notes","list"]"#;
 const LIMITED_SERIES: &str = r#"["limits_hit",["agent_rate"],[""]]"#;
 const LIMITED: &str = r#"limits_hit ["agent_rate"] [""]"#;
+const REFUSED: &str = r#"failed_authentications ["unauthorized"] []"#;
+const FLUSH_ERRORS: &str = "flush_errors [] []";
 
 /// A request with a wrong secret, which the lane only counts.
 fn refused(gate: &Gate) {
@@ -66,6 +68,26 @@ fn a_decision_counts_by_its_names_and_a_name_that_is_not_registered_is_unknown()
     assert!(!text.contains("invented"), "{text}");
     // Neither the key id nor anything that can be computed from it alone.
     assert!(text.contains("credential_decisions") && !text.contains("k1"), "{text}");
+}
+
+#[test]
+fn a_rotated_credential_keeps_its_name() {
+    let mut gate = Gate::new();
+    gate.call(&read_call());
+    let mut rotated = command(&read_call());
+    rotated.key_id = "k2".to_owned();
+    gate.records.credential.as_mut().unwrap().first_key_id = Some("k1".to_owned());
+    gate.try_call(&rotated).unwrap();
+    let credentials = |gate: &Gate| -> Vec<i64> {
+        gate.flush_all();
+        let found = counters(&gate.database);
+        let of_credentials = |series: &&String| series.starts_with("credential_decisions");
+        found.keys().filter(of_credentials).map(|series| found[series]).collect()
+    };
+    assert_eq!(credentials(&gate), [2]);
+    gate.records.credential.as_mut().unwrap().first_key_id = None;
+    gate.try_call(&rotated).unwrap();
+    assert_eq!(credentials(&gate).len(), 2, "another credential");
 }
 
 #[test]
@@ -105,10 +127,7 @@ fn what_has_no_row_is_tallied_and_goes_on_after_an_eviction() {
         gate.call(&read_call());
         gate.flush_all();
         gate.evict();
-        expect(
-            &gate,
-            &[(r#"failed_authentications ["unauthorized"] []"#, round), (ALLOWED, round)],
-        );
+        expect(&gate, &[(REFUSED, round), (ALLOWED, round)]);
     }
 }
 
@@ -147,7 +166,7 @@ fn a_batch_that_is_repeated_counts_once() {
             let context = format!("{fault:?} {evicted}");
             let found = counters(&gate.database);
             assert_eq!(found.get(ALLOWED), Some(&16), "{context}\n{found:#?}");
-            let failed = found.get(r#"failed_authentications ["unauthorized"] []"#);
+            let failed = found.get(REFUSED);
             assert_eq!(failed, Some(&12), "{context}\n{found:#?}");
         }
     }
@@ -219,7 +238,7 @@ fn a_restored_d1_is_told_of_all_series_again() {
         &[
             (ALLOWED, 2),
             (r#"decisions ["deny","tool_unknown"] ["notes","unknown"]"#, 1),
-            (r#"failed_authentications ["unauthorized"] []"#, 2),
+            (REFUSED, 2),
         ],
     );
 }
@@ -234,7 +253,7 @@ fn a_lane_that_lost_its_totals_takes_nothing_back() {
     gate.evict();
     refused(&gate);
     gate.flush_all();
-    expect(&gate, &[(r#"failed_authentications ["unauthorized"] []"#, 2)]);
+    expect(&gate, &[(REFUSED, 2)]);
 }
 
 /// Adds to metrics as a flush does that tells D1 of all its series. An entry is a series and its rows.
@@ -302,6 +321,84 @@ fn series_with_names_are_bounded_and_the_rest_is_other() {
     expect(&gate, &[(r#"limits_hit ["rate"] ["a\"b"]"#, 3)]);
     let others = "SELECT count(*) FROM metric_counters WHERE tenant = 'other'";
     assert_eq!(gate.count(others), 1);
+}
+
+/// What a lane's alarm does once a day. Returns how many series were deleted.
+fn prune(gate: &Gate) -> usize {
+    gate.database.execute(d1::PRUNE_SERIES, params![TENANT, UNCOUNTED_DAYS]).unwrap()
+}
+
+/// Time passes in D1.
+fn pass(gate: &Gate, days: u32) {
+    gate.database
+        .execute("UPDATE metric_counters SET counted_day = counted_day - ?1", [days])
+        .unwrap();
+}
+
+#[test]
+fn a_name_that_was_not_counted_for_long_is_deleted_with_all_its_series() {
+    let gate = Gate::new();
+    let flush = |entries: &Json, totals: &Json| {
+        flush_metrics(&gate.database, TENANT, 0, entries, totals);
+    };
+    let (fast, slow) = (json!(10), json!(50));
+    flush(&proxied(0..3, "answered", &fast), &json!({}));
+    flush(&proxied(0..3, "answered", &slow), &json!({}));
+    flush(
+        &json!([[["dead_letters", [], []], [1]], [["decisions", ["deny", "x"], [OTHER]], [1]]]),
+        &json!({}),
+    );
+    // The limit of a lane's totals, which the lane's report has.
+    let totals = json!({LIMITED_SERIES: 1});
+    flush(&json!([]), &totals);
+    let report = json!({"number": 1, "totals": totals}).to_string();
+    let values = params![TENANT, 0, 0, START_MS as i64, report, None::<i64>];
+    gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
+    flush_metrics(&gate.database, "other", 0, &proxied(0..1, "answered", &fast), &json!({}));
+    pass(&gate, UNCOUNTED_DAYS - 1);
+    assert_eq!(prune(&gate), 0, "not yet");
+    // One of the two buckets of the first server.
+    flush(&json!([[proxied(0..1, "answered", &slow)[0][0], [2]]]), &json!({}));
+    pass(&gate, 2);
+    assert_eq!(prune(&gate), 4);
+    let found = counters(&gate.database);
+    let left: Vec<_> = found.keys().map(String::as_str).collect();
+    let other = format!(r#"decisions ["deny","x"] ["{OTHER}"]"#);
+    let expected = [
+        "dead_letters [] []",
+        other.as_str(),
+        LIMITED,
+        r#"proxied_ms ["answered",10] ["s000"]"#,
+        r#"proxied_ms ["answered",50] ["s000"]"#,
+    ];
+    assert_eq!(left, expected);
+    assert_eq!(gate.count("SELECT count(*) FROM metric_counters WHERE tenant = 'other'"), 1);
+    // There is room again.
+    let names_max = bound_of(Metric::ProxiedSeconds).names_max;
+    flush(&proxied(3..names_max + 2, "answered", &fast), &json!({}));
+    assert!(!counters(&gate.database).keys().any(|series| series.contains(r#"10] ["_other"]"#)));
+}
+
+#[test]
+fn a_name_that_was_deleted_comes_back_when_it_is_counted() {
+    let gate = Gate::new();
+    gate.call(&read_call());
+    gate.flush_all();
+    pass(&gate, UNCOUNTED_DAYS + 1);
+    // The lane's own alarm ran within the last day. The alarm of another lane deletes the series.
+    let asks = gate.on_lane(|lane, _| {
+        lane.ask_d1();
+        Ok(())
+    });
+    asks.unwrap();
+    gate.flush_all();
+    assert_eq!(prune(&gate), 2);
+    for round in 1..=2 {
+        gate.call(&read_call());
+        gate.flush_all();
+        expect(&gate, &[(ALLOWED, round)]);
+    }
+    assert_eq!(counters(&gate.database).len(), 2);
 }
 
 fn bound_of(metric: Metric) -> MetricBound {
@@ -383,6 +480,7 @@ fn series_that_are_known_are_found_by_their_keys() {
         (d1::ADMIT_SERIES, vec![by_key, "(tenant=? AND metric=?)"]),
         (d1::COUNT_ROWS, vec![by_key]),
         (d1::COUNT_TOTALS, vec![by_key]),
+        (d1::PRUNE_SERIES, vec!["(tenant=?)"]),
     ] {
         let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
         let mut rows = plan.raw_query();
@@ -413,7 +511,7 @@ fn the_bounds_and_the_name_in_the_statement_are_the_constants() {
         let bound = format!("('{}', {names_max}, {series_max})", metric.key());
         assert!(d1::ADMIT_SERIES.contains(&bound), "{bound}");
     }
-    for statement in [d1::ADMIT_SERIES, d1::COUNT_ROWS, d1::COUNT_TOTALS] {
+    for statement in [d1::ADMIT_SERIES, d1::COUNT_ROWS, d1::COUNT_TOTALS, d1::PRUNE_SERIES] {
         assert!(statement.contains(&format!("json_array('{OTHER}')")));
     }
     assert!(!is_name(OTHER), "a server of this name would share the series");
@@ -481,6 +579,96 @@ fn a_report_has_the_rows_that_stay_while_d1_has_another_receipt() {
     assert_eq!(counters(&gate.database).get(ALLOWED), Some(&3));
 }
 
+/// What D1 has of the lane: the last row that was flushed, when a flush last succeeded, and parts of the report.
+fn lane_flush(gate: &Gate) -> Json {
+    let columns = "SELECT json_array(seq, flushed_at_ms, report->>'journal_rows', \
+         report->>'journal_age_ms', report->>'at_ms') FROM lane_flushes";
+    serde_json::from_str(&gate.text(columns)).unwrap()
+}
+
+#[test]
+fn a_flush_that_fails_is_reported_without_its_rows() {
+    let gate = Gate::new();
+    for _ in 0..3 {
+        gate.call(&read_call());
+    }
+    gate.flush_all();
+    // Hours later.
+    let later_ms = START_MS + 3 * 3_600_000;
+    gate.now_ms.set(later_ms);
+    (0..2).for_each(|_| drop(gate.call(&read_call())));
+    refused(&gate);
+    gate.now_ms.set(later_ms + 90_000);
+    for errors in 1..=2 {
+        assert!(gate.flush(Some(Fault::Failed)).is_err());
+        let report = gate.failure();
+        assert_eq!(gate.write(&report), [], "it has no receipts");
+        // As when its answer is lost: nobody sends it again, but D1 can have it twice.
+        gate.write(&report);
+        assert_eq!(lane_flush(&gate), json!([3, START_MS, 2, 90_000, later_ms + 90_000]));
+        expect(&gate, &[(FLUSH_ERRORS, errors), (REFUSED, 1), (ALLOWED, 3)]);
+        assert_eq!(gate.count("SELECT count(*) FROM receipts"), 3);
+    }
+    // The lane is silent since its rows wait, and not since its last flush.
+    let since = params![TENANT, (later_ms + 80_000) as i64];
+    let silent_since: i64 =
+        gate.database.query_row(d1::LANE_REPORTS, since, |row| row.get("silent_since_ms")).unwrap();
+    assert_eq!(silent_since, later_ms as i64);
+    gate.evict();
+    gate.flush_all();
+    assert_eq!(lane_flush(&gate)[0], 5);
+    assert_eq!(lane_flush(&gate)[2], 0);
+    expect(&gate, &[(FLUSH_ERRORS, 2), (REFUSED, 1), (ALLOWED, 5)]);
+}
+
+#[test]
+fn a_lane_whose_first_flush_fails_is_reported() {
+    let gate = Gate::new();
+    gate.call(&read_call());
+    gate.now_ms.set(START_MS + 5_000);
+    let report = gate.failure();
+    gate.write(&report);
+    assert_eq!(lane_flush(&gate), json!([0, START_MS + 5_000, 1, 5_000, START_MS + 5_000]));
+    gate.flush_all();
+    expect(&gate, &[(FLUSH_ERRORS, 1), (ALLOWED, 1)]);
+}
+
+/// The lane gave up on a flush, and D1 took the report about that. Then D1 commits the flush. Its totals are older than
+/// those of the report, so the report must stay, or the next flush would count the difference again.
+#[test]
+fn a_flush_that_d1_commits_after_the_report_of_its_failure_counts_once() {
+    let gate = Gate::new();
+    gate.call(&read_call());
+    gate.flush_all();
+    // Longer than D1 takes to commit late.
+    gate.now_ms.set(START_MS + 600_000);
+    gate.call(&read_call());
+    refused(&gate);
+    let now_ms = gate.now_ms.get();
+    let batch = gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, now_ms));
+    let batch = batch.unwrap().unwrap();
+    refused(&gate);
+    gate.now_ms.set(now_ms + 10_000);
+    let report = gate.failure();
+    gate.write(&report);
+    gate.write(&batch);
+    expect(&gate, &[(FLUSH_ERRORS, 1), (REFUSED, 2), (ALLOWED, 2)]);
+    assert_eq!(lane_flush(&gate)[4], now_ms + 10_000, "the newer report");
+    gate.flush_all();
+    expect(&gate, &[(FLUSH_ERRORS, 1), (REFUSED, 2), (ALLOWED, 2)]);
+    assert_eq!(lane_flush(&gate)[0], 2);
+}
+
+#[test]
+fn a_report_of_a_failure_tells_d1_of_the_names_in_its_totals() {
+    let mut gate = Gate::new();
+    gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
+    (0..3).for_each(|_| drop(gate.try_call(&command(&read_call())).unwrap()));
+    let report = gate.failure();
+    gate.write(&report);
+    expect(&gate, &[(r#"limits_hit ["rate"] ["all-requests"]"#, 2), (FLUSH_ERRORS, 1)]);
+}
+
 #[test]
 fn a_report_has_the_approvals_that_are_open() {
     let mut gate = Gate::new();
@@ -534,13 +722,63 @@ fn epochs_behind_is_the_tenants_epoch_less_the_lanes() {
 }
 
 #[test]
-fn a_metric_without_a_tenant_adds_up() {
+fn what_no_lane_counts_adds_up_for_a_tenant_or_for_none() {
     let gate = Gate::new();
     let series = Series::FailedAuthentication("unauthorized");
-    for more in [1, 4] {
-        gate.database.execute(d1::COUNT_METRIC, params![series.encode(), more]).unwrap();
+    for (tenant, more) in [("", 1), (TENANT, 2), ("", 4)] {
+        let counted = params![tenant, series.encode(), more];
+        gate.database.execute(d1::COUNT_METRIC, counted).unwrap();
     }
     assert_eq!(gate.count("SELECT count FROM metric_counters WHERE tenant = ''"), 5);
+    // The tenant's lanes add to the same series.
+    refused(&gate);
+    gate.flush_all();
+    expect(&gate, &[(REFUSED, 3)]);
+}
+
+/// How many series of each tenant an answer for all tenants has.
+fn of_all(database: &Connection, sizes: &[(&str, usize)], limit: u32) -> Vec<(String, usize)> {
+    database.execute("DELETE FROM metric_counters", []).unwrap();
+    for (tenant, series) in sizes {
+        flush_metrics(database, tenant, 0, &decisions(0..*series), &json!({}));
+    }
+    let mut rows = database.prepare(d1::METRICS_OF_ALL).unwrap();
+    let mut found = BTreeMap::<String, BTreeMap<String, i64>>::new();
+    // As a double, as D1 gets numbers.
+    let mut rows = rows.query([f64::from(limit)]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        let of_tenant = found.entry(row.get("tenant").unwrap()).or_default();
+        let count = row.get("count").unwrap();
+        let before = of_tenant.insert(row.get("names").unwrap(), count);
+        assert_eq!((before, count), (None, 1), "each series once");
+    }
+    found.into_iter().map(|(tenant, series)| (tenant, series.len())).collect()
+}
+
+#[test]
+fn no_tenant_takes_the_place_of_others_in_an_answer_for_all() {
+    let database = support::database();
+    let sizes = [("", 1), ("a", 20), ("b", 3), ("c", 2)];
+    for (limit, expected) in [
+        (27, [1, 20, 3, 2]),
+        (26, [1, 20, 3, 2]),
+        // The answer has one row more than it may show, so it says that it is truncated.
+        (25, [1, 19, 3, 2]),
+        (10, [1, 4, 3, 2]),
+        (6, [1, 2, 2, 1]),
+    ] {
+        let found = of_all(&database, &sizes, limit);
+        let found: Vec<usize> = found.into_iter().map(|(_, series)| series).collect();
+        assert_eq!(found, expected, "{limit}");
+    }
+    assert_eq!(of_all(&database, &[], 10), []);
+    // The first tenant has more than its share, and the others leave room for some of it.
+    let small: Vec<String> = (0..19).map(|number| format!("b{number:02}")).collect();
+    let small = small.iter().map(|tenant| (tenant.as_str(), 1));
+    let sizes: Vec<_> = [("a", 30)].into_iter().chain(small).collect();
+    let found = of_all(&database, &sizes, 25);
+    assert_eq!(found.first(), Some(&("a".to_owned(), 6)));
+    assert_eq!(found.len(), 20);
 }
 
 /// What the page, the dashboard and the alert rules name must exist.

@@ -10,6 +10,7 @@ use gateward_core::clock::DAY_MS;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{Lane, LogKeys, LogName, TreeHead};
+use gateward_core::metrics::UNCOUNTED_DAYS;
 use gateward_core::receipt::Ending;
 use gateward_core::receipt::retention::{MAX_OLD_RECEIPTS, MAX_PRUNED};
 use gateward_core::receipt::{self, Break, StoredReceipt};
@@ -214,6 +215,7 @@ fn prune(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
         let old = params![tenant, cutoff_ms as i64, MAX_PRUNED];
         assert!(statement.query(old).unwrap().mapped(|_| Ok(())).count() <= MAX_PRUNED as usize);
     }
+    gate.database.execute(d1::PRUNE_SERIES, params![TENANT, UNCOUNTED_DAYS]).unwrap();
     Ok(anchor.seq)
 }
 

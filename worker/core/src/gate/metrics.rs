@@ -1,6 +1,7 @@
 //! What the lane's steps add to metrics.
 
 use super::draft::Draft;
+use super::limits::first_key_id;
 use super::ruling::Ruling;
 use crate::approval::{Approval, ApprovalEvent};
 use crate::call::outcome::Reported;
@@ -28,7 +29,9 @@ pub fn counted(draft: &Draft<'_>) -> CountedDecision {
         (true, false) => ShownNames::Server,
         (true, true) => ShownNames::ServerAndTool,
     };
-    let credential = KeyHash::new(facts.config.key_id_key.hash(draft.command.key_id.as_bytes()));
+    // A credential keeps its name when it is rotated, so that rotations do not use up the names that a metric can have.
+    let key_id = first_key_id(facts, &draft.command.key_id);
+    let credential = KeyHash::new(facts.config.key_id_key.hash(key_id.as_bytes()));
     CountedDecision::new(credential, names)
 }
 

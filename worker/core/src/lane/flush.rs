@@ -60,10 +60,8 @@ pub struct FlushBatch {
     pub metrics: BatchMetrics,
     /// Whether D1 may lack some of the series with names, so that it must look whether it has room for them.
     pub has_new_series: bool,
-    /// When it was made.
-    pub at_ms: u64,
-    /// The last sequence number that D1 has after the batch.
-    pub through: u64,
+    /// The last sequence number that D1 has after the batch; `None` if the batch only has a report.
+    pub through: Option<u64>,
     /// What the lane reports about itself.
     pub report: Report,
 }
@@ -106,11 +104,14 @@ impl<'a> StoredRow<'a> {
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Goes up with each flush of the lane.
+    /// Goes up with each report of the lane.
     pub number: u64,
-    /// Rows that this flush leaves in the journal: all of them while D1 has other receipts than the lane.
+    /// When it was made.
+    pub at_ms: u64,
+    /// Rows that this flush leaves in the journal: all of them while D1 has other receipts than the lane, or if the flush
+    /// failed.
     pub journal_rows: u64,
-    /// Age of the oldest row of the batch.
+    /// Age of the oldest row in the journal when the flush began.
     pub journal_age_ms: u64,
     pub approvals_open: i64,
     pub reservations_open: usize,
@@ -176,10 +177,7 @@ impl Lane {
         self.runs.expire(storage, steady_ms)?;
         self.windows.expire(storage, steady_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
-        if let Some(totals) = self.tallies.store() {
-            set_meta(storage, TALLIES, totals)?;
-            self.report_due = true;
-        }
+        self.store_totals(storage)?;
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         let mut metrics = RowsByMembers::default();
         let mut oldest_ms = now_ms;
@@ -227,20 +225,10 @@ impl Lane {
         let range =
             hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
         let before = Self::expected_in_d1(storage, self.flushed_through())?;
-        self.flushes += 1;
         let due = range.is_some() || !count_keys.is_empty() || self.report_due;
         let left = self.journal_rows.saturating_sub(hashes.len() as u64);
         self.unsure = due;
-        let approvals_open = match self.approvals_open {
-            Some(open) => open,
-            None => {
-                let rows = storage.exec(sql::OPEN_APPROVALS, &[])?;
-                let Some([Value::Integer(open)]) = rows.first().map(Vec::as_slice) else {
-                    return Err(unreadable("the number of open approvals"));
-                };
-                *self.approvals_open.insert(*open)
-            }
-        };
+        let report = self.report(storage, left, oldest_ms, now_ms)?;
         let counts = format!("[{}]", counts.join(","));
         let mut metrics = metrics.metrics();
         metrics.named.extend(self.tallies.named());
@@ -255,19 +243,86 @@ impl Lane {
             count_keys,
             metrics,
             has_new_series,
-            at_ms: now_ms,
-            through: self.head.seq.saturating_sub(left),
-            report: Report {
-                number: self.flushes,
-                journal_rows: if self.differs { self.journal_rows } else { left },
-                journal_age_ms: now_ms - oldest_ms,
-                approvals_open,
-                reservations_open: self.limits.reservations.len(),
-                epoch: 0,
-                alarm_overdue_ms: 0,
-                totals: self.tallies.clone(),
-            },
+            through: Some(self.head.seq.saturating_sub(left)),
+            report,
         }))
+    }
+
+    /// A batch that only has the report of a lane whose flush failed. D1 may take it all the same: then metrics show that
+    /// flushes fail, and how much waits. It needs no confirmation: the next flush has a newer report.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn report_batch(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<FlushBatch, StorageError> {
+        self.store_totals(storage)?;
+        let oldest = storage.exec(sql::ROWS, &[Value::Integer(0), Value::Integer(1)])?;
+        let oldest_ms = match oldest.first().map(Vec::as_slice) {
+            None => now_ms,
+            Some([_, _, _, Value::Integer(at_ms)]) => unsigned(*at_ms)?,
+            Some(_) => return Err(unreadable("a journal row")),
+        };
+        let report = self.report(storage, self.journal_rows, oldest_ms, now_ms)?;
+        let metrics = BatchMetrics { named: self.tallies.named().collect(), ..Default::default() };
+        let has_new_series = !metrics.named.is_subset(&self.told_series);
+        Ok(FlushBatch {
+            rows: "[]".to_owned(),
+            range: None,
+            before: None,
+            hashes: Vec::new(),
+            leaves: Vec::new(),
+            counts: "[]".to_owned(),
+            count_keys: Vec::new(),
+            metrics,
+            has_new_series,
+            through: None,
+            report,
+        })
+    }
+
+    /// Stores the totals that the next report has. D1 must not know higher ones than a lane that starts again.
+    fn store_totals(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
+        if let Some(totals) = self.tallies.store() {
+            set_meta(storage, TALLIES, totals)?;
+            self.report_due = true;
+        }
+        Ok(())
+    }
+
+    /// A report of a flush that leaves so many rows in the journal. The object knows the rest.
+    fn report(
+        &mut self,
+        storage: &impl LaneSql,
+        left: u64,
+        oldest_ms: u64,
+        now_ms: u64,
+    ) -> Result<Report, StorageError> {
+        self.flushes += 1;
+        let approvals_open = match self.approvals_open {
+            Some(open) => open,
+            None => {
+                let rows = storage.exec(sql::OPEN_APPROVALS, &[])?;
+                let Some([Value::Integer(open)]) = rows.first().map(Vec::as_slice) else {
+                    return Err(unreadable("the number of open approvals"));
+                };
+                *self.approvals_open.insert(*open)
+            }
+        };
+        Ok(Report {
+            number: self.flushes,
+            at_ms: now_ms,
+            journal_rows: if self.differs { self.journal_rows } else { left },
+            journal_age_ms: now_ms.saturating_sub(oldest_ms),
+            approvals_open,
+            reservations_open: self.limits.reservations.len(),
+            epoch: 0,
+            alarm_overdue_ms: 0,
+            totals: self.tallies.clone(),
+        })
     }
 
     /// Whether anything must be flushed or expired, now or soon.
@@ -282,9 +337,11 @@ impl Lane {
             || self.report_due
     }
 
-    /// Makes the next flush ask D1 what it has, also if there is nothing to copy.
+    /// Makes the next flush ask D1 what it has, also if there is nothing to copy, and tell D1 of all its series again: D1
+    /// deletes series that were not counted for long.
     pub fn ask_d1(&mut self) {
         self.report_due = true;
+        self.forget_told();
     }
 
     /// The newest receipt that D1 took for certain.
@@ -331,7 +388,7 @@ impl Lane {
         }
         set_head(storage, &self.head)?;
         self.tree.append(storage, &batch.leaves)?;
-        storage.exec(sql::KEEP_FLUSHED, &[through.clone(), integer(batch.at_ms)?])?;
+        storage.exec(sql::KEEP_FLUSHED, &[through.clone(), integer(batch.report.at_ms)?])?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         // Only now that D1 has shown that it has them.

@@ -35,6 +35,10 @@ pub const BOUNDS: [MetricBound; 4] = [
     bound(Metric::ProxiedSeconds, 50, 1_500),
 ];
 
+/// Days after its last count until a name is deleted, so that it makes room for another one. Longer than a quarter of a
+/// year: a job that runs once a quarter keeps its series.
+pub const UNCOUNTED_DAYS: u32 = 100;
+
 /// A tenant's series without names, and those under [`OTHER`]: one for each combination of the other labels. There are
 /// about 350.
 const OTHER_SERIES: usize = 600;

@@ -1,41 +1,26 @@
 //! What the journal row of a decision has for its series. The row has the decision, the reason code, the server and the tool
 //! in any case, so only the rest is added to it.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-/// A key id as metrics show it: `kh_` and eight hexadecimal digits of a keyed hash. A reader of metrics cannot test
-/// guesses of key ids, because the hash's key is derived from the worker's MAC key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyHash([u8; 11]);
+/// A keyed hash of a key id. A reader of metrics cannot test guesses of key ids, because the hash's key is derived from the
+/// worker's MAC key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyHash(u32);
 
 impl KeyHash {
-    /// The text of a hash.
+    /// The low half of a hash.
     #[must_use]
-    pub fn new(hash: u64) -> Self {
-        // Each of the eight low digits gets a byte of its own, the lowest digit first. All become text at once.
-        let mut digits = hash & 0xffff_ffff;
-        digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
-        digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
-        digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-        let is_letter = ((digits + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-        let to_letter = u64::from(b'a' - b'0' - 10);
-        let ascii = digits + 0x3030_3030_3030_3030 + is_letter * to_letter;
-        let mut text = *b"kh_00000000";
-        if let Some(end) = text.last_chunk_mut() {
-            *end = ascii.to_le_bytes();
-        }
-        Self(text)
+    pub const fn new(hash: u64) -> Self {
+        Self(hash as u32)
     }
 
+    /// A key id as metrics show it: `kh_` and the hash's eight hexadecimal digits, the lowest one first.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
-impl Serialize for KeyHash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+    pub fn label(self) -> String {
+        let digit = |at: u32| char::from_digit(self.0 >> (4 * at) & 0xf, 16).unwrap_or_default();
+        "kh_".chars().chain((0..8).map(digit)).collect()
     }
 }
 
@@ -65,13 +50,15 @@ mod tests {
 
     #[test]
     fn format_unchanged() {
-        for (hash, names, expected) in [
-            (0xdead_beef_0123_45af, ShownNames::ServerAndTool, r#"["kh_fa543210",2]"#),
-            (0, ShownNames::Server, r#"["kh_00000000",1]"#),
-            (u64::MAX, ShownNames::Neither, r#"["kh_ffffffff",0]"#),
+        for (hash, names, expected, label) in [
+            (0xdead_beef_0123_45af, ShownNames::ServerAndTool, "[19088815,2]", "kh_fa543210"),
+            (0, ShownNames::Server, "[0,1]", "kh_00000000"),
+            (u64::MAX, ShownNames::Neither, "[4294967295,0]", "kh_ffffffff"),
         ] {
-            let counted = CountedDecision::new(KeyHash::new(hash), names);
+            let hash = KeyHash::new(hash);
+            let counted = CountedDecision::new(hash, names);
             assert_eq!(serde_json::to_string(&counted).unwrap(), expected);
+            assert_eq!(hash.label(), label);
         }
     }
 }

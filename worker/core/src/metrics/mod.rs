@@ -24,7 +24,7 @@ mod tally;
 
 pub use bounds::{
     BOUNDS, MAX_RENDERED_SERIES, MAX_RENDERED_TENANTS, MetricBound, NO_TENANT, OTHER, REPORT_MS,
-    UNKNOWN,
+    UNCOUNTED_DAYS, UNKNOWN,
 };
 pub use decision::{CountedDecision, KeyHash, ShownNames};
 pub use list::{Definition, Kind, Metric};

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::bounds::{OTHER, UNKNOWN};
+use super::decision::KeyHash;
 
 /// The members of a journal row that say what it adds to. Each is the member's JSON text, or empty if the row lacks it.
 /// Most rows of a batch have the same ones, so they are compared as texts, and read only once.
@@ -21,6 +23,15 @@ pub struct RowMembers<'a> {
     pub series: &'a str,
 }
 
+/// The credential of a row's decision.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Credential {
+    Hash(KeyHash),
+    /// Of an older version, which wrote the label.
+    Label(String),
+}
+
 impl<'a> RowMembers<'a> {
     /// What cannot be read adds nothing: a row is flushed in any case.
     fn each_series(&self) -> Vec<Cow<'a, str>> {
@@ -30,7 +41,7 @@ impl<'a> RowMembers<'a> {
     }
 
     fn of_decision(&self) -> Option<[String; 2]> {
-        let (credential, names): (&str, u8) = serde_json::from_str(self.counted).ok()?;
+        let (credential, names): (Credential, u8) = serde_json::from_str(self.counted).ok()?;
         let Self { decision, reason_code, .. } = *self;
         if [decision, reason_code, self.server, self.tool].contains(&"") {
             return None;
@@ -38,6 +49,10 @@ impl<'a> RowMembers<'a> {
         let unknown = format!("\"{UNKNOWN}\"");
         let server = if names >= 1 { self.server } else { &unknown };
         let tool = if names >= 2 { self.tool } else { &unknown };
+        let credential = match credential {
+            Credential::Hash(hash) => hash.label(),
+            Credential::Label(label) => label,
+        };
         Some([
             format!(r#"["decisions",[{decision},{reason_code}],[{server},{tool}]]"#),
             format!(r#"["credential_decisions",[{decision}],["{credential}"]]"#),
@@ -111,7 +126,7 @@ mod tests {
     use super::*;
 
     const DECISION: RowMembers<'_> = RowMembers {
-        counted: r#"["kh_01234567",2]"#,
+        counted: "[1985229328,2]",
         decision: r#""allow""#,
         reason_code: r#""policy_allow""#,
         server: r#""git\"hub""#,
@@ -128,9 +143,11 @@ mod tests {
         rows.add(3, RowMembers { series: write, ..DECISION });
         let outcome = r#"[["proxied_ms",["answered",50],["crm"],11]]"#;
         rows.add(4, RowMembers { series: outcome, ..RowMembers::default() });
-        // Of an older version, which had the series of a decision among the others; and one that cannot be read.
+        // Of older versions: one had the series of a decision among the others, one the credential's label. And one
+        // that cannot be read.
         let older = r#"[["decisions",["allow","policy_allow"],["git\"hub","read"]]]"#;
         rows.add(5, RowMembers { series: older, ..RowMembers::default() });
+        rows.add(9, RowMembers { counted: r#"["kh_01234567",2]"#, ..DECISION });
         rows.add(6, RowMembers { series: "?", counted: "?", ..RowMembers::default() });
         rows.add(7, RowMembers { tool: "", ..DECISION });
         let other = r#"[["limits_hit",["rate"],["_other"]]]"#;
@@ -144,8 +161,8 @@ mod tests {
             r#"["writes",["allow","false","none"],[]]"#,
         ];
         assert_eq!(metrics.series, format!("[{}]", series.join(",")));
-        assert_eq!(metrics.counts, "[3,4,1,1,1]");
-        assert_eq!(metrics.rows, "[[3,1,2],[5,3,1,2],[8],[4],[3]]");
+        assert_eq!(metrics.counts, "[4,5,1,1,1]");
+        assert_eq!(metrics.rows, "[[9,3,1,2],[5,9,3,1,2],[8],[4],[3]]");
         let proxied = r#"["proxied_ms",["answered",50],["crm"]]"#;
         let named = [series[0], series[1], proxied].map(str::to_owned);
         assert_eq!(metrics.named, BTreeSet::from(named));
@@ -154,8 +171,8 @@ mod tests {
     #[test]
     fn a_name_that_metrics_may_not_show_is_unknown() {
         for (counted, names) in [
-            (r#"["kh_01234567",0]"#, r#"["unknown","unknown"]"#),
-            (r#"["kh_01234567",1]"#, r#"["git\"hub","unknown"]"#),
+            ("[1985229328,0]", r#"["unknown","unknown"]"#),
+            ("[1985229328,1]", r#"["git\"hub","unknown"]"#),
         ] {
             let [decisions, _] = RowMembers { counted, ..DECISION }.of_decision().unwrap();
             assert_eq!(decisions, format!(r#"["decisions",["allow","policy_allow"],{names}]"#));

@@ -8,7 +8,8 @@
 //!
 //! - [`named`]: the entities that the evaluator needs besides the call's. Their ids say what their
 //!   ancestors are, so no registry is needed.
-//! - [`unanswerable`]: the conditions for which ids are not enough. The build refuses them.
+//! - [`unanswerable`]: the conditions for which ids are not enough. The build refuses them, and conditions in which
+//!   [`windows`] would not find every name.
 //!
 //! [`windows`] is for the build too: the windows that conditions name.
 //!
@@ -24,12 +25,12 @@ use cedar_policy_core::ast::{BinaryOp, Entity, EntityUID, Expr, ExprKind, Litera
 
 use crate::policy::expression::{entity_type, uid};
 
-/// A part of a condition that cannot be evaluated exactly.
+/// A part of a condition that cannot be evaluated exactly, or hides the name of a window.
 #[derive(Debug)]
 pub struct Unanswerable {
     /// Where it is, in bytes of the policy's text; `None` if Cedar does not say.
     pub range: Option<Range<usize>>,
-    /// Why it cannot be evaluated. The caller appends the text of the part to this sentence.
+    /// Why it is refused. The caller appends the text of the part to this sentence.
     pub why: &'static str,
 }
 
@@ -48,7 +49,7 @@ pub fn named(condition: &Expr) -> Vec<Arc<Entity>> {
     asked.into_iter().map(|name| Arc::new(entity(name))).collect()
 }
 
-/// The parts of the policy's conditions that cannot be evaluated exactly.
+/// The parts of the policy's conditions that cannot be evaluated exactly, or hide the name of a window.
 #[must_use]
 pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
     let Some(condition) = policy.non_scope_constraints() else { return Vec::new() };
@@ -66,6 +67,11 @@ pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
                     "cannot be evaluated, because only `principal` and `resource` have attributes:",
                 )
             }
+            // Otherwise `{v: context.velocity}.v has x` would name a window that `windows` does not find.
+            ExprKind::Record(fields) => fields
+                .values()
+                .any(|value| is_context(value) || is_velocity(value))
+                .then_some("cannot be checked, because it hides the names of windows:"),
             _ => None,
         };
         let range = part.source_loc().map(|place| place.start()..place.end());

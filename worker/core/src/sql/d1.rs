@@ -152,19 +152,19 @@ pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_m
      FROM json_each(?3) WHERE true \
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
 
-/// Tenant, lane, last sequence number of the flush, now, the lane's report, the receipt before the rows or null: if D1
-/// lacks it, the number stays, because [`FLUSH_ROWS`] wrote nothing. The tenant's epoch shows how far the lane's epoch
-/// is behind. A late report changes nothing: it is of an attempt that the lane gave up, and D1 ends such an attempt
-/// after 30 s at the latest.
+/// Tenant, lane, last sequence number of the flush or null, now, the lane's report, the receipt before the rows or null: if
+/// D1 lacks it, the number stays, because [`FLUSH_ROWS`] wrote nothing. With null as the last number, nothing was flushed,
+/// and only the report is replaced. The tenant's epoch shows how far the lane's epoch is behind. A late report changes
+/// nothing: it is of an attempt that the lane gave up, and D1 ends such an attempt after 30 s at the latest.
 pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms, report) \
      VALUES (?1, ?2, iif(?6 IS NULL OR EXISTS (SELECT 1 FROM receipts \
-         WHERE tenant = ?1 AND lane = ?2 AND seq = ?6), ?3, 0), ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
+         WHERE tenant = ?1 AND lane = ?2 AND seq = ?6), coalesce(?3, 0), 0), ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
        (SELECT max(0, epoch - (?5->>'epoch')) FROM tenants WHERE tenant = ?1), 0))) \
      ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
-       (flushed_at_ms, report) = (SELECT iif(newer, excluded.flushed_at_ms, flushed_at_ms), \
+       (flushed_at_ms, report) = (SELECT iif(newer AND ?3 IS NOT NULL, excluded.flushed_at_ms, flushed_at_ms), \
            iif(newer, excluded.report, report) \
          FROM (SELECT excluded.report->>'number' > coalesce(report->>'number', 0) \
-           OR excluded.flushed_at_ms > flushed_at_ms + 60000 AS newer))";
+           OR excluded.report->>'at_ms' > coalesce(report->>'at_ms', flushed_at_ms) + 60000 AS newer))";
 
 /// Makes rows for the series with names that a tenant's metrics have room for. [`COUNT_ROWS`] and [`COUNT_TOTALS`] count
 /// the others under one name. Tenant, a JSON array of series.
@@ -211,7 +211,7 @@ pub const COUNT_ROWS: &str = "INSERT INTO metric_counters (tenant, metric, label
      WHERE more > 0 AND (?7 IS NULL OR EXISTS (SELECT 1 FROM receipts \
        WHERE tenant = ?1 AND lane = ?2 AND seq = ?7)) \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
-       SET count = count + excluded.count, sum = sum + excluded.sum";
+       SET count = count + excluded.count, sum = sum + excluded.sum, counted_day = excluded.counted_day";
 
 /// Adds to metrics by how much a lane's totals are higher than those in its report. It comes before [`FLUSHED_THROUGH`] of
 /// the same transaction, which replaces the report. Tenant, lane, a JSON object of totals by series.
@@ -225,37 +225,60 @@ pub const COUNT_TOTALS: &str = "INSERT INTO metric_counters (tenant, metric, lab
          (SELECT key, value FROM json_each((SELECT report FROM lane_flushes \
             WHERE tenant = ?1 AND lane = ?2), '$.totals')) AS known ON known.key = total.key) AS added \
      WHERE more > 0 \
-     ON CONFLICT (tenant, metric, labels, names) DO UPDATE SET count = count + excluded.count";
+     ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
+       SET count = count + excluded.count, counted_day = excluded.counted_day";
 
-/// Adds to a metric that belongs to no tenant. The series as JSON, how many more.
+/// Adds to a metric without names that no lane counts. Tenant, or '' if it belongs to none; the series as JSON, how many
+/// more.
 pub const COUNT_METRIC: &str = "INSERT INTO metric_counters (tenant, metric, labels, names, count) \
-     VALUES ('', ?1->>0, ?1->1, ?1->2, ?2) \
+     VALUES (?1, ?2->>0, ?2->1, ?2->2, ?3) \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE SET count = count + excluded.count";
 
 /// The counters of one answer. Tenant, limit.
 pub const METRICS: &str = "SELECT tenant, metric, labels, names, count, sum FROM metric_counters \
      WHERE tenant = ?1 LIMIT ?2";
 
-/// The same of all tenants. Limit.
-pub const METRICS_OF_ALL: &str = "SELECT tenant, metric, labels, names, count, sum \
-     FROM metric_counters ORDER BY tenant, metric, labels, names LIMIT ?1";
+/// The same of all tenants. If D1 has more series than the limit, the first series of each tenant come before the second of
+/// any, so no tenant takes the place of others. Limit.
+///
+/// To order all series by their place in their tenant would read all of them. So of each tenant, this reads an equal share
+/// of four times the limit. It adds those of the table's first series that are beyond a share: so it returns fewer
+/// rows than the limit only if D1 has no more.
+pub const METRICS_OF_ALL: &str = "WITH RECURSIVE held (tenant) AS (SELECT min(tenant) FROM metric_counters \
+       UNION ALL SELECT (SELECT min(c.tenant) FROM metric_counters AS c WHERE c.tenant > held.tenant) \
+         FROM held WHERE tenant IS NOT NULL LIMIT ?1), \
+     share (series) AS (SELECT CAST(4 * ?1 AS INTEGER) / count(*) FROM held), \
+     placed AS (SELECT held.tenant, value->>0 AS metric, value->>1 AS labels, value->>2 AS names, \
+         value->>3 AS count, value->>4 AS sum, key + 1 AS place \
+       FROM held, json_each((SELECT json_group_array(json_array(metric, labels, names, count, sum)) \
+         FROM (SELECT metric, labels, names, count, sum FROM metric_counters AS c WHERE c.tenant = held.tenant \
+           ORDER BY metric, labels, names LIMIT (SELECT series FROM share)))) \
+       UNION ALL SELECT * FROM (SELECT tenant, metric, labels, names, count, sum, \
+           row_number() OVER (PARTITION BY tenant ORDER BY metric, labels, names) AS place \
+         FROM (SELECT tenant, metric, labels, names, count, sum FROM metric_counters \
+           ORDER BY tenant, metric, labels, names LIMIT ?1)) \
+         WHERE place > (SELECT series FROM share)) \
+     SELECT tenant, metric, labels, names, count, sum FROM placed ORDER BY place, tenant LIMIT ?1";
 
 /// What a tenant's lanes reported, added up. What a lane said about its lag counts only if it is newer than a time,
-/// because a lane without work reports nothing.
+/// because a lane without work reports nothing. A lane with rows is silent since its last flush, or since the oldest row of
+/// its report if that is later.
 macro_rules! lane_reports {
     ($which:literal, $since:literal) => {
         concat!(
             "SELECT tenant, count(*) AS lanes, sum(coalesce(report->>'journal_rows', 0)) AS journal_rows, \
                max(coalesce(report->>'journal_rows', 0)) AS journal_rows_max, \
-               max(iif(flushed_at_ms > ", $since, ", report->>'journal_age_ms', NULL)) AS journal_age_ms, \
-               max(iif(flushed_at_ms > ", $since, ", report->>'epochs_behind', NULL)) AS epochs_behind, \
-               max(iif(flushed_at_ms > ", $since, ", report->>'alarm_overdue_ms', NULL)) AS alarm_overdue_ms, \
+               max(iif(reported_at_ms > ", $since, ", report->>'journal_age_ms', NULL)) AS journal_age_ms, \
+               max(iif(reported_at_ms > ", $since, ", report->>'epochs_behind', NULL)) AS epochs_behind, \
+               max(iif(reported_at_ms > ", $since, ", report->>'alarm_overdue_ms', NULL)) AS alarm_overdue_ms, \
                sum(coalesce(report->>'approvals_open', 0)) AS approvals_open, \
                sum(coalesce(report->>'reservations_open', 0)) AS reservations_open, \
-               min(iif(report->>'journal_rows' > 0, flushed_at_ms, NULL)) AS silent_since_ms, \
-               max(flushed_at_ms) AS last_report_ms FROM lane_flushes ",
+               min(iif(report->>'journal_rows' > 0, \
+                 max(flushed_at_ms, reported_at_ms - (report->>'journal_age_ms')), NULL)) AS silent_since_ms, \
+               max(flushed_at_ms) AS last_report_ms \
+             FROM (SELECT *, coalesce(report->>'at_ms', flushed_at_ms) AS reported_at_ms FROM lane_flushes ",
             $which,
-            " GROUP BY tenant"
+            ") GROUP BY tenant"
         )
     };
 }
@@ -496,6 +519,19 @@ pub const PRUNE_APPROVALS: &str = "DELETE FROM approvals WHERE tenant = ?1 AND a
         WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
       ORDER BY created_at_ms, approval_id LIMIT ?3) RETURNING 1 AS one";
 
+/// Deletes names that nothing counted for some days. A name's series of a metric are deleted together: a histogram that
+/// loses one of its buckets would be wrong. A tenant has at most 4,000 series with names ([`crate::metrics::BOUNDS`]).
+///
+/// INVARIANT (told names exist): a lane sends a name for [`ADMIT_SERIES`] again within a day ([`crate::lane::Lane::ask_d1`]).
+/// So it counts a deleted name only after it sent the name again. Only the names of a lane's totals are sent without being
+/// counted, so they are not deleted. Tenant, days.
+pub const PRUNE_SERIES: &str = "DELETE FROM metric_counters WHERE tenant = ?1 AND (metric, names) IN ( \
+     SELECT metric, names FROM metric_counters \
+       WHERE tenant = ?1 AND names NOT IN ('[]', json_array('_other')) \
+       GROUP BY metric, names HAVING max(counted_day) < unixepoch() / 86400 - ?2 \
+     EXCEPT SELECT total.key->>0, total.key->2 \
+       FROM lane_flushes AS f, json_each(f.report, '$.totals') AS total WHERE f.tenant = ?1)";
+
 /// Answers when D1 does.
 pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
 
@@ -556,4 +592,5 @@ pub const ALL: &[&str] = &[
     PRUNE_EVENTS,
     PRUNE_APPROVAL_GROUPS,
     PRUNE_APPROVALS,
+    PRUNE_SERIES,
 ];

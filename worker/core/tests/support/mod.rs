@@ -23,7 +23,7 @@ use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Limit, RequestRate};
-use gateward_core::metrics::BatchMetrics;
+use gateward_core::metrics::{BatchMetrics, Series};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::Bundle;
 use gateward_core::problem::Problem;
@@ -391,6 +391,16 @@ impl Gate {
         }
     }
 
+    /// The batch that the alarm of `worker/edge/src/lane/object/alarm.rs` sends after a flush failed.
+    pub fn failure(&self) -> FlushBatch {
+        let now_ms = self.now_ms.get();
+        let report = self.on_lane(|lane, storage| {
+            lane.tally(Series::FlushError, 1);
+            lane.report_batch(storage, now_ms)
+        });
+        report.unwrap()
+    }
+
     pub fn flush_all(&self) {
         while self.flush(None).unwrap() {}
     }
@@ -439,8 +449,9 @@ impl Gate {
         self.database
             .execute(d1::FLUSH_COUNTS, params![TENANT, self.number, batch.counts])
             .unwrap();
-        let (through, now_ms) = (batch.through as i64, self.now_ms.get() as i64);
-        let through = params![TENANT, self.number, through, now_ms, batch.report.encode(), before];
+        let through = batch.through.map(|seq| seq as i64);
+        let at_ms = batch.report.at_ms as i64;
+        let through = params![TENANT, self.number, through, at_ms, batch.report.encode(), before];
         self.database.execute(d1::FLUSHED_THROUGH, through).unwrap();
         let (first, last) = batch.expected();
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();

@@ -4,6 +4,7 @@
 //! Each isolate adds its counts, so the row of a source and window holds their sum.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::decision::ReasonCode;
@@ -20,31 +21,50 @@ use crate::http::Request;
 use crate::log;
 
 /// Addresses that are counted separately within a minute, for each reason. Unauthenticated requests write at most this
-/// many rows a minute, and one more for each reason.
+/// many rows a minute, and one more for each reason. Rows of metrics are in addition.
 const MAX_COUNTED_ADDRESSES: usize = 64;
+
+/// Pairs of a tenant and a reason that are counted separately for metrics between two writes. Failures of other pairs
+/// are counted for no tenant.
+const MAX_COUNTED_PAIRS: usize = 64;
 
 thread_local! {
     // Rows of different isolates are added up, so the event ids need no scope.
     static COUNTS: RefCell<AuditCounts> =
         RefCell::new(AuditCounts::new(MAX_COUNTED_ADDRESSES, String::new()));
-    /// For metrics: failures that are not written yet, by code. They are written with the counts.
-    static BY_REASON: RefCell<Vec<(&'static str, u64)>> = const { RefCell::new(Vec::new()) };
+    /// For metrics: failures that are not written yet, by tenant and code. They are written with the counts.
+    static FAILURES: RefCell<BTreeMap<(String, &'static str), u64>> =
+        const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Counts one failure of the connecting address, and of its reason.
-pub fn count(request: &Request, app: &App, reason: ProblemCode) {
-    record(request, app, CountedEvent::AuthenticationFailed.as_str(), reason.code());
+/// Counts one failure of the connecting address, and of the tenant and the reason. The tenant is known if the token's MAC
+/// is right, whatever is wrong with the credential.
+pub fn count(request: &Request, app: &App, tenant: Option<&str>, reason: ProblemCode) {
+    record(request, app, tenant, (CountedEvent::AuthenticationFailed.as_str(), reason.code()));
 }
 
 /// The same for a caller without a credential.
-pub fn count_warrant(request: &Request, app: &App, reason: ReasonCode) {
-    record(request, app, CountedEvent::WarrantRefused(reason).as_str(), reason.code());
+pub fn count_warrant(request: &Request, app: &App, tenant: &str, reason: ReasonCode) {
+    record(
+        request,
+        app,
+        Some(tenant),
+        (CountedEvent::WarrantRefused(reason).as_str(), reason.code()),
+    );
 }
 
-fn record(request: &Request, app: &App, kind: &'static str, reason: &'static str) {
-    BY_REASON.with_borrow_mut(|failures| match failures.iter_mut().find(|it| it.0 == reason) {
-        Some((_, count)) => *count += 1,
-        None => failures.push((reason, 1)),
+fn record(
+    request: &Request,
+    app: &App,
+    tenant: Option<&str>,
+    (kind, reason): (&'static str, &'static str),
+) {
+    let mut pair = (tenant.unwrap_or_default().to_owned(), reason);
+    FAILURES.with_borrow_mut(|failures| {
+        if failures.len() >= MAX_COUNTED_PAIRS && !failures.contains_key(&pair) {
+            pair.0.clear();
+        }
+        *failures.entry(pair).or_default() += 1;
     });
     let source = request.source_address().map_or("unknown".to_owned(), network);
     let now_ms = Date::now().as_millis();
@@ -76,7 +96,7 @@ fn write(app: &App, counts: Vec<AuditCount>) {
     if counts.is_empty() {
         return;
     }
-    let reasons = BY_REASON.take();
+    let failures = FAILURES.take();
     let env = app.env.clone();
     app.context.wait_until(async move {
         for count in counts {
@@ -85,12 +105,16 @@ fn write(app: &App, counts: Vec<AuditCount>) {
                 log::write(&Line::new(Event::AuditCountLost, detail));
             }
         }
-        for (reason, count) in reasons {
-            let series = Series::FailedAuthentication(reason);
-            if let Err(error) = d1::metrics::count(&env, series, count).await {
-                let detail = format!("{count} failed authentications: {error}");
-                log::write(&Line::new(Event::MetricsUnavailable, detail));
-            }
+        if failures.is_empty() {
+            return;
+        }
+        let series = failures.iter().map(|((tenant, reason), count)| {
+            (tenant.as_str(), Series::FailedAuthentication(*reason), *count)
+        });
+        if let Err(error) = d1::metrics::count(&env, series).await {
+            let count: u64 = failures.values().sum();
+            let detail = format!("{count} failed authentications: {error}");
+            log::write(&Line::new(Event::MetricsUnavailable, detail));
         }
     });
 }

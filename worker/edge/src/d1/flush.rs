@@ -47,13 +47,7 @@ pub async fn size_bytes(env: &Env) -> Result<u64> {
 }
 
 /// Writes the batch, and reads back what D1 holds. Writing a batch again is a no-op.
-pub async fn flush(
-    env: &Env,
-    tenant: &str,
-    lane: u16,
-    batch: &FlushBatch,
-    now_ms: u64,
-) -> Result<Flushed> {
+pub async fn flush(env: &Env, tenant: &str, lane: u16, batch: &FlushBatch) -> Result<Flushed> {
     let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
     let text = |text: &str| JsValue::from_str(text);
     let before = batch.before.map_or(JsValue::NULL, number);
@@ -83,9 +77,9 @@ pub async fn flush(
         let rows = [tenant.clone(), lane.clone(), text(&batch.rows), before.clone()];
         statements.push(statement(FLUSH_ROWS, &rows));
     }
+    let (through, at) = (batch.through.map_or(JsValue::NULL, number), batch.report.at_ms);
     let report = text(&batch.report.encode());
-    let through =
-        [tenant.clone(), lane.clone(), number(batch.through), number(now_ms), report, before];
+    let through = [tenant.clone(), lane.clone(), through, number(at), report, before];
     statements.push(statement(FLUSHED_THROUGH, &through));
     if !batch.count_keys.is_empty() {
         let counts = [tenant.clone(), lane.clone(), text(&batch.counts)];

@@ -7,15 +7,23 @@ use gateward_core::problem::Problem;
 use gateward_core::sql::d1::{
     COUNT_METRIC, LANE_REPORTS, LANE_REPORTS_OF_ALL, METRICS, METRICS_OF_ALL,
 };
+use js_sys::Array;
 use worker::{Env, Result};
 
 use super::{number, query, read_all, rows, statement};
 use crate::limits::{D1_BACKGROUND_MS, D1_READ_MS};
 
-/// Adds to a metric that belongs to no tenant.
-pub async fn count(env: &Env, series: Series<'_>, more: u64) -> Result<()> {
-    let values = [series.encode().into(), number(more)];
-    query(env, &[statement(COUNT_METRIC, &values)], D1_BACKGROUND_MS).await.map(drop)
+/// Adds to series without names, each of a tenant or of none (an empty name), in one transaction.
+pub async fn count<'a>(
+    env: &Env,
+    counts: impl Iterator<Item = (&'a str, Series<'a>, u64)>,
+) -> Result<()> {
+    let statements: Vec<Array> = counts
+        .map(|(tenant, series, more)| {
+            statement(COUNT_METRIC, &[tenant.into(), series.encode().into(), number(more)])
+        })
+        .collect();
+    query(env, &statements, D1_BACKGROUND_MS).await.map(drop)
 }
 
 /// Reads the metrics of one tenant, or of all tenants, in one round trip.

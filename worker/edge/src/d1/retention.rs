@@ -1,11 +1,12 @@
 //! Deletes records of a tenant that are past the retention period. Run by a lane's alarm.
 
+use gateward_core::metrics::UNCOUNTED_DAYS;
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::receipt::retention::{MAX_OLD_RECEIPTS, MAX_PRUNED};
 use gateward_core::sql::d1::{
     OLD_RECEIPTS, PRUNE_APPROVAL_GROUPS, PRUNE_APPROVALS, PRUNE_DECISIONS, PRUNE_EVENTS,
-    PRUNE_LEAVES, PRUNE_RECEIPTS, RETENTION, SAVE_ANCHOR,
+    PRUNE_LEAVES, PRUNE_RECEIPTS, PRUNE_SERIES, RETENTION, SAVE_ANCHOR,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -56,7 +57,8 @@ pub async fn oldest(
 }
 
 /// Deletes the lane's receipts and decisions up to `anchor`, and some of the tenant's events and
-/// approvals from before `cutoff_ms`. Returns whether there may be more of the latter.
+/// approvals from before `cutoff_ms`. Returns whether there may be more of the latter. Also deletes the tenant's series of
+/// metrics that were not counted for long.
 ///
 /// Events without a tenant are deleted by any lane, if they are older than `default_cutoff_ms`.
 pub async fn prune(
@@ -84,6 +86,7 @@ pub async fn prune(
     statements.push(statement(PRUNE_APPROVALS, &old));
     statements.push(statement(PRUNE_EVENTS, &old));
     statements.push(statement(PRUNE_EVENTS, &before("", default_cutoff_ms)));
+    statements.push(statement(PRUNE_SERIES, &[tenant.into(), number(UNCOUNTED_DAYS.into())]));
     let mut full = false;
     for pruned in query(env, &statements, D1_BACKGROUND_MS).await? {
         full |= rows::<IgnoredAny>(Some(&pruned))?.len() >= MAX_PRUNED as usize;

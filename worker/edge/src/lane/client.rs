@@ -20,6 +20,7 @@ use gateward_core::lane::protocol::{
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
+use gateward_core::trace::TraceId;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -394,21 +395,43 @@ fn hop(
     limit_ms: u32,
 ) -> impl Future<Output = Result<Response, Problem>> + use<> {
     let sent = io::post(env, BINDING, name, &request.encode(), limit_ms);
+    let asker = Asker::of(request);
     async move {
         let response = async { JsFuture::from(sent?).await?.dyn_into() };
-        answered(response.await)
+        answered(response.await, &asker)
     }
 }
 
-fn answered(response: Result<Response, JsValue>) -> Result<Response, Problem> {
+fn answered(response: Result<Response, JsValue>, asker: &Asker) -> Result<Response, Problem> {
     match response {
         Ok(response) if response.status() == NO_MEMORY => Err(Problem::overloaded()),
         Ok(response) if response.status() == OTHER_VERSION => {
-            Err(unavailable("it runs another version than the worker"))
+            Err(asker.unavailable("it runs another version than the worker"))
         }
-        Ok(response) if response.status() == 500 => Err(unavailable("it failed")),
+        Ok(response) if response.status() == 500 => Err(asker.unavailable("it failed")),
         Ok(response) => Ok(response),
-        Err(error) => Err(unavailable(worker::Error::from(error))),
+        Err(error) => Err(asker.unavailable(worker::Error::from(error))),
+    }
+}
+
+/// The request of the caller who waits for a call, for the log. Empty for all other requests.
+#[derive(Default)]
+struct Asker {
+    request_id: Option<String>,
+    trace_id: Option<TraceId>,
+}
+
+impl Asker {
+    fn of(request: &LaneRequest<'_>) -> Self {
+        let LaneRequest::Call(command) = request else { return Self::default() };
+        Self { request_id: Some(command.http_request_id.clone()), trace_id: command.trace_id }
+    }
+
+    fn unavailable(&self, error: impl std::fmt::Display) -> Problem {
+        let line = Line::new(Event::LaneUnavailable, error);
+        let request_id = self.request_id.as_deref();
+        log::write(&Line { request_id, trace_id: self.trace_id, ..line });
+        Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
     }
 }
 
@@ -435,6 +458,5 @@ fn unreadable(error: serde_json::Error) -> Problem {
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Problem {
-    log::write(&Line::new(Event::LaneUnavailable, error));
-    Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
+    Asker::default().unavailable(error)
 }

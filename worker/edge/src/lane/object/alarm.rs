@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use gateward_core::gate::config::{Config, DATABASE_CHECK_MS};
-use gateward_core::lane::{Confirmed, Lane, LogName};
+use gateward_core::lane::{Confirmed, Lane, LogName, Report};
 use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_MS};
@@ -76,11 +76,17 @@ impl GateLane {
             let all = async {
                 let told = self.send_to_webhook(settings).await;
                 let witnesses_due_ms = self.ask_witnesses(settings).await;
-                (told, witnesses_due_ms, self.push_again().await, self.tell_head(settings).await)
+                let pushed = self.push_again().await;
+                let head_due_ms = self.tell_head(settings).await;
+                if self.failed_flushes.get() > 0 {
+                    // If D1 does not take this either, metrics show it later. The log has the flush's error.
+                    let _ = self.report_failure().await;
+                }
+                (told, witnesses_due_ms, pushed, head_due_ms)
             };
             let mut all = pin!(all);
             loop {
-                // Go on flushing while a webhook, a witness or a lane hangs.
+                // Go on flushing while a webhook, a witness, a lane or D1 hangs.
                 let pause = Duration::from_millis(pause_ms.unwrap_or(interval_ms));
                 match select(all.as_mut(), pin!(Delay::from(pause))).await {
                     Either::Left((ended, _)) => break ended,
@@ -331,6 +337,25 @@ impl GateLane {
         }
     }
 
+    /// Sends the lane's report without rows after a flush failed: while D1 can be read, metrics must show that flushes fail.
+    /// At most once in a run of the alarm, also if D1 is too large for rows.
+    async fn report_failure(&self) -> std::result::Result<(), Failure> {
+        let now_ms = Date::now().as_millis();
+        let (identity, mut batch) = self.with_lane(|lane, storage| {
+            Ok((lane.identity().cloned(), lane.report_batch(storage, now_ms)?))
+        })?;
+        let Some((tenant, lane_number)) = identity else { return Ok(()) };
+        self.complete(&mut batch.report);
+        d1::flush::flush(&self.env, &tenant, lane_number, &batch).await?;
+        Ok(())
+    }
+
+    /// Adds what the lane itself does not know.
+    fn complete(&self, report: &mut Report) {
+        report.epoch = self.registry.borrow().epoch();
+        report.alarm_overdue_ms = self.alarm_overdue_ms.get();
+    }
+
     /// Fails if D1's database is so large that its remaining space is needed for administration. Rows then
     /// stay in the journal. Once the journal is full, calls are refused.
     async fn check_database_size(
@@ -383,11 +408,9 @@ impl GateLane {
                 settled?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
-            batch.report.epoch = self.registry.borrow().epoch();
-            batch.report.alarm_overdue_ms = self.alarm_overdue_ms.get();
+            self.complete(&mut batch.report);
             self.check_database_size(&settings.config, now_ms).await?;
-            let mut flushed =
-                d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+            let mut flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
             let log = LogName { tenant: tenant.clone(), lane: lane_number };
             if let Some(before) = batch.missing_before(&flushed.stored) {
@@ -401,7 +424,7 @@ impl GateLane {
                     Ok(())
                 })?;
                 batch.has_new_series = true;
-                flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+                flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch).await?;
                 // D1 was restored once more.
                 if batch.missing_before(&flushed.stored).is_some() {
                     return Ok(Progress::Behind);

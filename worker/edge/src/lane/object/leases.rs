@@ -20,9 +20,10 @@ use gateward_core::log::Event;
 use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
-use super::state::{Failure, GateLane, Recalled};
+use super::state::{Failure, GateLane, Recalled, line};
 use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
+use crate::log;
 use crate::time_zones::offset_s;
 
 /// Lanes that are asked at once to give something back.
@@ -108,7 +109,8 @@ impl GateLane {
         let needs: Vec<Amount> = first.iter().map(|waiting| waiting.amount).collect();
         let answers = self.ask_counter(command, lanes, need, &needs).await;
         let answers = answers.unwrap_or_else(|why| {
-            self.log(Event::LimitNotLeased, &format!("the limit `{}`: {}", need.counter, why.0));
+            let detail = format!("the limit `{}`: {}", need.counter, why.0);
+            log::write(&line(Event::LimitNotLeased, command, detail));
             Vec::new()
         });
         let mut answers = answers.into_iter().chain(std::iter::repeat(Answer::Unavailable));
