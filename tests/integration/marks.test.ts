@@ -352,7 +352,6 @@ async function warrantedCalls(): Promise<void> {
 /** A signed call, the same once more, and with another body. */
 async function signedCalls(): Promise<void> {
   const { token, signing_key } = await tenant.api.credential("coder", { signed: true });
-  MARKS["the signer's secret"] = secretOf(token);
   const text = JSON.stringify(readCall({ tool_call: { parameters: { repo: ARGUMENT } } }));
   const headers = sign("POST", new URL("/v1/authorize", gateward.url), token, String(signing_key), { "content-type": "application/json" }, text);
   MARKS["a signature"] = String(headers.signature);
@@ -501,7 +500,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   });
   for (const [at, { secret, answer }] of issued.entries()) {
     misplaced.push(...answers.filter((other) => other !== answer && other.text.includes(secret)).map(({ what }) => `a secret of ${answer.what} in the answer to ${what}`));
-    MARKS[`secret ${at}, which ${answer.what} issued,`] = secret;
+    MARKS[`secret ${at}, which ${answer.what} issued,`] = secretOf(secret) || secret;
   }
   const elsewhere = { ...(await database()), log: gateward.logs().join("\n"), "messages to the webhook": JSON.stringify(receiver.received) };
   for (const [where, text] of Object.entries(elsewhere)) misplaced.push(...found(text).map((mark) => `${mark} in ${where}`));
