@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use jiff::Timestamp;
+use chrono::DateTime;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for Time {
 /// Milliseconds since the Unix epoch of an RFC 3339 time that is not before it.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<u64> {
-    u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
+    u64::try_from(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis()).ok()
 }
 
 /// A time in a record: milliseconds in D1, RFC 3339 in an answer.
@@ -327,6 +327,29 @@ mod tests {
         ] {
             let problem = parse_within::<Inner>("rule", text).unwrap_err();
             assert_eq!(problem.field.as_deref(), Some(field), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_rfc_3339_and_not_before_1970() {
+        for (text, expected) in [
+            ("2026-11-18T11:06:40.123Z", Some(1_795_000_000_123)),
+            ("2026-11-18T12:06:40.1239+01:00", Some(1_795_000_000_123)),
+            ("2026-11-18t10:36:40.123-00:30", Some(1_795_000_000_123)),
+            ("9999-12-31T23:59:59Z", Some(253_402_300_799_000)),
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("1969-12-31T23:59:59Z", None),
+            ("2026-11-18T11:06Z", None),
+            ("2026-11-18T11:06:40", None),
+            ("2026-11-18T11:06:40+01", None),
+            ("2026-11-18T11:06:40Z[UTC]", None),
+            ("20261118T110640Z", None),
+            ("+002026-11-18T11:06:40Z", None),
+            ("2026-02-29T11:06:40Z", None),
+            ("2026-11-18T24:00:00Z", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_time(text), expected, "{text}");
         }
     }
 

@@ -5,7 +5,7 @@
 //! 40 bits of sequence number, and 22 bits from the hash chain. The last ones distinguish decisions of two
 //! tenants with the same millisecond, lane and sequence number.
 
-use jiff::Timestamp;
+use chrono::{DateTime, Datelike as _, SecondsFormat};
 use uuid::Uuid;
 
 use crate::bounds::{HEAD_LANE, MAX_LANES};
@@ -82,8 +82,9 @@ fn sequence_number(text: &str) -> Option<u64> {
 /// RFC 3339 in UTC with milliseconds. A time after the year 9999 becomes the epoch.
 #[must_use]
 pub fn rfc3339(at_ms: u64) -> String {
-    let time = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    format!("{:.3}", time.unwrap_or(Timestamp::UNIX_EPOCH))
+    let time = i64::try_from(at_ms).ok().and_then(DateTime::from_timestamp_millis);
+    let time = time.filter(|time| time.year() <= 9_999).unwrap_or_default();
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Parses a lane number: decimal, without a sign or leading zeros.
@@ -122,5 +123,9 @@ mod tests {
     fn times_are_rfc_3339_with_milliseconds() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(rfc3339(1_795_000_000_123), "2026-11-18T11:06:40.123Z");
+        assert_eq!(rfc3339(253_402_300_799_999), "9999-12-31T23:59:59.999Z");
+        for at_ms in [253_402_300_800_000, u64::MAX / 2, u64::MAX] {
+            assert_eq!(rfc3339(at_ms), rfc3339(0));
+        }
     }
 }

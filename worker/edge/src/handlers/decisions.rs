@@ -5,6 +5,7 @@ use gateward_admin::api::decisions::{
 };
 use gateward_admin::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::decision::Decision;
+use gateward_core::field::parse_time;
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -49,11 +50,8 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     };
     for (name, value) in request.query() {
         let time = || {
-            let time: jiff::Timestamp =
-                value.parse().map_err(|_| malformed(&name, "an RFC 3339 time"))?;
-            Ok::<_, Problem>(first_decision_id_at(
-                u64::try_from(time.as_millisecond()).unwrap_or(0),
-            ))
+            let time = parse_time(&value).ok_or_else(|| malformed(&name, "an RFC 3339 time"))?;
+            Ok::<_, Problem>(first_decision_id_at(time))
         };
         match name.as_ref() {
             "agent" if !is_name(&value) => return Err(malformed("agent", "an agent's name")),

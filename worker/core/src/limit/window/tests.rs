@@ -22,7 +22,7 @@ fn berlin(zone: &str, now_ms: u64) -> Option<i32> {
 }
 
 fn ms(text: &str) -> u64 {
-    text.parse::<jiff::Timestamp>().unwrap().as_millisecond() as u64
+    crate::field::parse_time(text).unwrap()
 }
 
 #[test]
