@@ -436,6 +436,23 @@ test("what stands behind Gateward is registered, changed and shown", async () =>
   expect(created).toMatch(/^skipped_tools +not a name: its name must be /m);
 });
 
+test("limits are created, listed, shown with bars, changed and deleted", async () => {
+  await ok("agent", "create", "limited", "--environment", "production");
+  const monthly = ["--kind", "quota", "--max", "4", "--window", "month"];
+  await ok("limit", "create", "cli-calls", "--agent", "limited", ...monthly);
+  await ok("limit", "create", "cli-groups", "--group", "*", ...monthly);
+  const listed = await ok("limit", "list");
+  expect(listed).toMatch(/^cli-calls +agent +limited +quota +4 +month/m);
+  expect(listed).toMatch(/^cli-groups +group +\* +quota +4 +month/m);
+  expect(await ok("limit", "status", "--agent", "limited")).toMatch(/^cli-calls +agent limited +quota +\[\.{20}\] +0\/4 per month +in /m);
+  await ok("limit", "update", "cli-calls", "--max", "8");
+  expect(await ok("limit", "status", "--agent", "limited")).toContain("0/8 per month");
+  expect(await ok("limit", "status", "--limit", "cli-groups", "--subject", "ops")).toMatch(/^cli-groups +group ops +quota +\[\.{20}\] +0\/4 per month/m);
+  expect(await bare(["limit", "status", "--subject", "ops"], as())).toMatchObject({ code: 2, stdout: "" });
+  for (const limit of ["cli-calls", "cli-groups"]) await ok("limit", "delete", limit);
+  expect(await ok("limit", "list")).not.toMatch(/cli-/);
+});
+
 test("a table is for people, and --json is the API's own answer", async () => {
   await ok("server", "create", "shown", "--kind", "http");
   const shown = await json<Server>("server", "show", "shown");

@@ -1,6 +1,6 @@
 // The cost of one decision: hops to the lane, rows written in its SQLite, statements to D1.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AuthorizeRequest } from "../support/api/types.gen.ts";
+import type { AuthorizeRequest, LimitRequest } from "../support/api/types.gen.ts";
 import { COUNTING, eventually, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
 import { answerIn, endpoint, mcpRows, post } from "../support/mcp.ts";
 import { json, Upstream } from "../support/upstream.ts";
@@ -60,6 +60,25 @@ test("warm, a call under a limit of its agent's requests costs as much as one wi
   const before = await spent(token, readCall());
   const after = await spent(token, readCall());
   expect({ hops: after.hops - before.hops, statements: after.statements - before.statements, rows: after.rows - before.rows }).toEqual({ hops: 1, statements: 0, rows: 1 });
+});
+
+test.each<[string, Pick<LimitRequest, "subject_kind" | "subject" | "rule">, number]>([
+  ["a quota of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "quota", max: "1000", window: "month" } }, 2],
+  // The decision, what was used, and the reservation that a report can settle.
+  ["an amount of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "amount", max: "1000", pointer: "/number", window: "month" } }, 3],
+  ["a quota of the tenant, of which its lane has a lease", { subject_kind: "tenant", subject: "*", rule: { kind: "quota", max: "1000", window: "month" } }, 2],
+])("warm, a call under %s costs one hop, no D1, and its rows", async (_, limit, rows) => {
+  const tenant = await gateward.tenant();
+  const { token } = await tenant.agent();
+  await tenant.api.create("/v1/limits", { limit_id: "counted", ...limit });
+  const call = writeCall();
+  await gateward.decide(token, call);
+  let before = await spent(token, call);
+  for (const _ of [1, 2, 3]) {
+    const after = await spent(token, call);
+    expect({ hops: after.hops - before.hops, statements: after.statements - before.statements, rows: after.rows - before.rows }).toEqual({ hops: 1, statements: 0, rows });
+    before = after;
+  }
 });
 
 test("warm, a call that is forwarded costs one hop before its server is asked, and one afterwards", async () => {

@@ -235,7 +235,9 @@ describe("a server whose answer is none", () => {
   ])("because it %s", async (name, fields, answer, expected) => {
     await recorder.server(name.replaceAll(" ", "-"), fields);
     upstream.answer = answer;
-    expect(await outcome(await recorder.send(call("record"), { server: name.replaceAll(" ", "-") }))).toBe(expected);
+    const response = await recorder.send(call("record"), { server: name.replaceAll(" ", "-") });
+    expect(response.headers.get("ratelimit")).toMatch(/^"agent";r=\d+;t=\d+$/);
+    expect(await outcome(response)).toBe(expected);
   });
 
   test("because the call could not be sent: the outcome says so", async () => {

@@ -42,6 +42,27 @@ function idOf(text: string): unknown {
   return (JSON.parse(text) as { id?: unknown }).id;
 }
 
+test("a call that a limit denies is told what is left and what can pass, and reaches no upstream", async () => {
+  const agent = await tenant.agent("limited");
+  const rule = { kind: "amount", max: "10", pointer: "/amount", window: "month" };
+  await tenant.api.create("/v1/limits", { limit_id: "amounts", subject_kind: "agent", subject: agent.name, rule });
+  expectCalls();
+  const paid = async (amount?: number) => (await answerIn(await call(agent, "record", { arguments: { amount } }))).result;
+  const denied = (reason_code: string, limit: object, text: RegExp) => ({
+    isError: true,
+    content: [{ type: "text", text: expect.stringMatching(text) }],
+    _meta: { [`${PREFIX}reason_code`]: reason_code, [`${PREFIX}violated_limits`]: [{ limit_id: "amounts", kind: "amount", max: "10", window: "month", ...limit }] },
+  });
+  expect(await paid(8)).toMatchObject(RESULT);
+  expect(await paid(3)).toMatchObject(
+    denied("amount_exhausted", { remaining: "2", requested: "3" }, /The limit `amounts` allows 10 per month; 2 is left, and this call needs 3\. Try again at .* A call with a number that is small enough can pass\.$/),
+  );
+  expect(await paid()).toMatchObject(denied("limit_unreadable", { requested: null }, /Correct the arguments and make the call again\.$/));
+  expect(await paid(2)).toMatchObject(RESULT);
+  expect(await paid(1)).toMatchObject(denied("amount_exhausted", { remaining: "0", requested: "1" }, /Make the call again only at the time that is named, if one is\.$/));
+  expect(recorder.received).toHaveLength(2);
+});
+
 test("an upstream gets its own credential and who calls, and not the agent's token", async () => {
   const agent = await tenant.agent("courier");
   expectCalls();

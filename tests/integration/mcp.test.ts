@@ -103,7 +103,11 @@ describe("what is malformed is answered, and not forwarded", () => {
     const refused = await recorder.send(call("record"), { token });
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(refused.headers.get("ratelimit")).toMatch(/^"rate-hasty";r=0;t=\d+$/);
-    expect((await answerIn(refused)).error).toMatchObject({ code: -31429, data: { code: "rate_limited", retry_after_s: expect.any(Number) } });
+    expect((await answerIn(refused)).error).toMatchObject({
+      code: -31429,
+      message: expect.stringMatching(/^Too many requests in a short time: /),
+      data: { code: "rate_limited", retry_after_s: expect.any(Number), violated_limits: [{ limit_id: "rate-hasty", kind: "rate", max: "1", remaining: "0" }] },
+    });
     expect(refused.status).toBe(200);
     expect(upstream.received).toHaveLength(1);
   });

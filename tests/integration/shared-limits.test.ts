@@ -195,6 +195,29 @@ describe("a limit of a tenant", () => {
   });
 });
 
+describe("a limit of each group", () => {
+  test("that counts a call for several groups is in the headers once, with the least that is left", async () => {
+    const { tenant, agents } = await bank(2);
+    const { token, name } = await tenant.agent("in-both", { lane: 0, groups: ["first", "second"] });
+    const { limit_id } = await limit(tenant, "group", "*", quota("9"));
+    expect((await ask(agents[0])).decision).toBe("allow");
+    const call = readCall({ agent: { id: name }, tool_call: { tool: "bank", action: "refund", parameters: { amount: 1 } } });
+    const { headers } = await gateward.post(token, "/v1/authorize", call);
+    const told = (header: string) => headers.get(header)?.split(", ").filter((item) => item.startsWith(`"${limit_id}"`));
+    expect(told("ratelimit-policy")).toEqual([`"${limit_id}";q=9;w=2678400`]);
+    expect(told("ratelimit")).toEqual([expect.stringMatching(new RegExp(`^"${limit_id}";r=7;t=\\d+$`))]);
+    // What the lane holds in advance counts as used.
+    const of = (more: string) => tenant.api.get<LimitStates>(`/v1/limits/status?limit=${limit_id}${more}`);
+    expect((await of("&subject=second")).body.shared).toMatchObject([{ limit_id, subject_kind: "group", subject: "second", remaining: "7" }]);
+    expect((await of("&subject=third")).body.shared).toMatchObject([{ subject: "third", remaining: "9" }]);
+    expect((await of("&subject=")).status).toBe(400);
+    expect((await tenant.api.get(`/v1/limits/status?agent=${name}&subject=second`)).status).toBe(400);
+    expect((await gateward.get(token, `/v1/limits/status?limit=${limit_id}&subject=second`)).status).toBe(403);
+    const tools = await limit(tenant, "tool", "bank/*", quota("9"));
+    expect((await tenant.api.get(`/v1/limits/status?limit=${tools.limit_id}&subject=crm/refund`)).status).toBe(404);
+  });
+});
+
 describe("a limit of a subject", () => {
   test.each<[SubjectKind, string, (agents: [TestAgent, TestAgent, ...TestAgent[]]) => Promise<AuthorizeResponse>[], number]>([
     ["group", "first", ([one, other]) => [ask(one), ask(one), ask(other), ask(other)], 3],

@@ -241,7 +241,7 @@ class Run {
       for (let calls = 0; calls <= capacity && reply.error === undefined && reply.is_error !== true; calls += 1) {
         reply = await this.#driver.do({ do: "call", name: "echo", arguments: { message: "again" } });
       }
-      finding = { holds: (reply.error ?? reply.text ?? "").includes("over its rate"), shown: shownBy(reply) };
+      finding = { holds: (reply.error ?? reply.text ?? "").includes("Too many requests"), shown: shownBy(reply) };
       if (reply.ended === true) break;
     }
     await this.#tenant.change({ agents: [{ ...this.#row, request_rate: { capacity: 1_000, refill_per_s: 1_000 } }] });

@@ -81,7 +81,7 @@ problem_codes! {
     UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
     InvalidField = "invalid_field", 422, "A field is not valid";
     IdempotencyKeyReused = "idempotency_key_reused", 422, "The idempotency key belongs to another request";
-    RateLimited = "rate_limited", 429, "The agent is over its rate";
+    RateLimited = "rate_limited", 429, "Too many requests";
     Internal = "internal", 500, "Gateward failed";
     UpstreamForbidden = "upstream_forbidden", 502, "The server's address is not allowed";
     UpstreamUnreachable = "upstream_unreachable", 502, "The server cannot be reached";

@@ -145,7 +145,7 @@ fn an_ordinary_row_takes_as_much_storage_as_is_reckoned_with() {
     let long = |bytes: usize| "\u{1}".repeat(bytes);
     let largest = json!({
         "tool_call": {"resource": long(2_048), "mutates_state": true},
-        "user": {"id": long(256), "role": long(256)}, "trace": {"run_id": long(256), "trace_id": long(256)},
+        "user": {"id": "\"".repeat(256), "role": long(256)}, "trace": {"run_id": long(256), "trace_id": long(256)},
         "context": {"source_trust": "semi_trusted_customer"},
         "request_id": "r".repeat(128), "nonce": "n".repeat(128), "timestamp": "2026-11-18T11:06:40Z",
     });

@@ -57,6 +57,12 @@ enum Event {
         forwarded: bool,
         passes: bool,
         others: Vec<u64>,
+        /// Whether the call waits for the counter of another limit, until [`Event::Resume`].
+        waits: bool,
+    },
+    /// A call that waited is decided.
+    Resume {
+        call: usize,
     },
     Settle {
         call: usize,
@@ -101,6 +107,14 @@ struct Open {
     amount: u64,
 }
 
+/// A call that was answered by the counter, and waits for another one.
+struct Waiting {
+    lane: usize,
+    amount: u64,
+    forwarded: bool,
+    answer: Answer,
+}
+
 struct World {
     kind: &'static str,
     max: u64,
@@ -109,6 +123,7 @@ struct World {
     /// In memory and in storage.
     books: Vec<(Book, Book)>,
     open: Vec<Open>,
+    waiting: Vec<Waiting>,
     messages: Vec<Message>,
     now_ms: u64,
     /// What calls used, by window.
@@ -124,6 +139,7 @@ impl World {
             pool: Pool::default(),
             books: vec![(Book::default(), Book::default()); LANES],
             open: Vec::new(),
+            waiting: Vec::new(),
             messages: Vec::new(),
             now_ms: START_MS,
             used: HashMap::new(),
@@ -151,18 +167,31 @@ impl World {
         }
     }
 
+    /// What the lane holds of its lease for calls that wait, with the lease's number.
+    fn held(&self, lane: usize) -> (u64, Amount) {
+        let counter = self.limit().counter.clone();
+        let number = self.books[lane].0.lease(&counter).map_or(0, |lease| lease.number);
+        let of_lease = |waiting: &&Waiting| {
+            waiting.lane == lane
+                && matches!(waiting.answer, Answer::Granted { number: of, .. } if of == number)
+        };
+        let amounts = self.waiting.iter().filter(of_lease).map(|waiting| whole(waiting.amount));
+        (number, amounts.fold(Amount::ZERO, Amount::plus))
+    }
+
     /// What [`Lane::ask`] does.
     fn ask(&mut self, lane: usize, need: &Need, others: &[u64]) -> Ask {
+        let (_, held) = self.held(lane);
         let (book, stored) = &mut self.books[lane];
         let changed = |lease: &lease::Lease| !lease.holds(need.revision, 0);
         if book.lease(&need.counter).is_some_and(changed) {
-            book.give_back(&need.counter, Amount::ZERO);
+            book.give_back(&need.counter, held);
             *stored = book.clone();
         }
         let lanes = (u16::try_from(lane).unwrap(), u16::try_from(LANES).unwrap());
         let mut needs = vec![need.amount];
         needs.extend(others.iter().map(|other| whole(*other)));
-        lease::ask(book.lease(&need.counter), Amount::ZERO, lanes, need.revision, needs)
+        lease::ask(book.lease(&need.counter), held, lanes, need.revision, needs)
     }
 
     fn grant(&mut self, lane: usize, need: &Need, others: &[u64], fate: Fate) -> Option<Granted> {
@@ -188,12 +217,13 @@ impl World {
     fn call(
         &mut self,
         (lane, amount, fate): (usize, u64, Fate),
-        (forwarded, passes): (bool, bool),
+        (forwarded, passes, waits): (bool, bool, bool),
         others: &[u64],
+        mut answer: Option<Answer>,
     ) {
+        let resumed = answer.is_some();
         let limit = self.limit();
         let limits = [Rc::clone(&limit)];
-        let amount = if self.kind == "amount" { amount } else { 1 };
         let input: Json = json::parse(format!(r#"{{"n":{amount}}}"#).as_bytes()).unwrap();
         let usage = Usage {
             tool: "s/x",
@@ -202,22 +232,26 @@ impl World {
             cost: whole(1),
             forwarded,
         };
-        let mut answer = None;
         loop {
             let mut ledgers = [Ledger {
                 name: "lease".into(),
                 limits: &limits,
                 book: self.books[lane].0.clone(),
-                leased: Some(Leased { subject: "*".to_owned(), held: (0, Amount::ZERO), answer }),
+                leased: Some(Leased { subject: "*".to_owned(), held: self.held(lane), answer }),
             }];
             let Ok(checked) = book::check(&mut ledgers, &usage, at(self.now_ms)) else { return };
             if let [need] = checked.needs.as_slice() {
+                if resumed {
+                    // The limit was changed while it waited, or another window began. Then it would ask again.
+                    return;
+                }
                 assert!(answer.is_none(), "a call asks once");
                 let granted = self.grant(lane, need, others, fate);
                 answer = Some(Answer::Unavailable);
                 if let Some(granted) = granted {
                     self.take(lane, need, &granted);
                     let available = self.books[lane].0.lease(&need.counter).unwrap().available();
+                    let available = available.minus(self.held(lane).1);
                     let left = granted.left;
                     // A call is refused only if other lanes have the rest.
                     assert!(need.amount <= available || need.amount > available.plus(left));
@@ -229,6 +263,10 @@ impl World {
                         },
                         false => Answer::Refused { left, retry_after_s: None },
                     });
+                }
+                if let (true, Some(answer)) = (waits, answer) {
+                    self.waiting.push(Waiting { lane, amount, forwarded, answer });
+                    return;
                 }
                 continue;
             }
@@ -246,6 +284,22 @@ impl World {
             assert!(*used <= self.max);
             self.open.push(Open { lane, takes: checked.takes, forwarded, number, amount });
             return;
+        }
+    }
+
+    fn resume(&mut self, call: usize) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let Waiting { lane, amount, forwarded, answer } =
+            self.waiting.swap_remove(call % self.waiting.len());
+        let used = self.open.len();
+        self.call((lane, amount, Fate::Lost), (forwarded, true, false), &[], Some(answer));
+        let lease = self.books[lane].0.lease(&self.limit().counter);
+        if let (Answer::Granted { number, revision, .. }, Some(lease)) = (answer, lease)
+            && (number, revision) == (lease.number, self.revision)
+        {
+            assert_eq!(self.open.len(), used + 1, "what it was granted stayed its own");
         }
     }
 
@@ -289,12 +343,17 @@ impl World {
         }
         let lane_number = u16::try_from(lane).unwrap();
         let (number, holders) = self.pool.holders(u16::MAX);
+        let held = self.held(lane);
         let granted = holders.iter().find(|(holder, _)| *holder == lane_number);
         let (book, stored) = &mut self.books[lane];
         if let Some((_, granted)) = granted {
             book.heard(&counter, number, *granted);
         }
-        let Some(returned) = book.give_back(&counter, Amount::ZERO) else { return };
+        let kept = match book.lease(&counter) {
+            Some(lease) if lease.number == held.0 => held.1,
+            _ => Amount::ZERO,
+        };
+        let Some(returned) = book.give_back(&counter, kept) else { return };
         *stored = book.clone();
         if fate == Fate::Answered {
             self.pool.take_back(u16::try_from(lane).unwrap(), &returned);
@@ -316,15 +375,18 @@ impl World {
 
     fn happen(&mut self, event: &Event) {
         match *event {
-            Event::Call { lane, amount, fate, forwarded, passes, ref others } => {
-                self.call((lane, amount, fate), (forwarded, passes), others);
+            Event::Call { lane, amount, fate, forwarded, passes, ref others, waits } => {
+                let amount = if self.kind == "amount" { amount } else { 1 };
+                self.call((lane, amount, fate), (forwarded, passes, waits), others, None);
             }
+            Event::Resume { call } => self.resume(call),
             Event::Settle { call, ending } => self.settle(call, ending),
             Event::Recall { lane, fate } => self.recall(lane, fate),
             Event::Late { message } => self.late(message),
             Event::Restart { lane } => {
                 let stored = serde_json::to_string(&self.books[lane].1).unwrap();
                 self.books[lane].0 = Book::parse(&stored).unwrap();
+                self.waiting.retain(|waiting| waiting.lane != lane);
             }
             Event::RestartCounter => {
                 let stored = serde_json::to_string(&self.pool).unwrap();
@@ -342,6 +404,9 @@ impl World {
     /// All lanes give back what they do not use, as if another lane needed it.
     fn come_to_rest(&mut self) {
         let need = self.need(&self.limit(), 0);
+        while !self.waiting.is_empty() {
+            self.resume(0);
+        }
         // Begins the present window.
         self.grant(0, &need, &[], Fate::Answered);
         for lane in 0..LANES {
@@ -366,10 +431,11 @@ fn event() -> impl Strategy<Value = Event> {
         (0..9_u64).prop_map(|spent| Ending::Succeeded(Some(whole(spent)))),
     ];
     prop_oneof![
-        12 => (0..LANES, 1..9_u64, fate(), any::<bool>(), prop::bool::weighted(0.8), prop::collection::vec(1..9_u64, 0..3))
-            .prop_map(|(lane, amount, fate, forwarded, passes, others)| Event::Call {
-                lane, amount, fate, forwarded, passes, others
+        12 => (0..LANES, 1..9_u64, fate(), any::<bool>(), prop::bool::weighted(0.8), prop::collection::vec(1..9_u64, 0..3), prop::bool::weighted(0.3))
+            .prop_map(|(lane, amount, fate, forwarded, passes, others, waits)| Event::Call {
+                lane, amount, fate, forwarded, passes, others, waits
             }),
+        4 => any::<prop::sample::Index>().prop_map(|call| Event::Resume { call: call.index(1 << 16) }),
         6 => (any::<prop::sample::Index>(), ending)
             .prop_map(|(call, ending)| Event::Settle { call: call.index(1 << 16), ending }),
         3 => (0..LANES, fate()).prop_map(|(lane, fate)| Event::Recall { lane, fate }),
@@ -484,6 +550,72 @@ fn a_call_is_charged_once_and_before_it_asks_a_counter() {
     assert_eq!(call(&[]), Ok(false), "the second call is over the rate");
     let leased = [(needs[0].book(), gate.lease(&needs[0]).unwrap())];
     assert_eq!(call(&leased), Ok(true));
+}
+
+/// A call waits for two counters. The lane must not lose what the first one granted to it, whatever it is granted for
+/// other calls meanwhile.
+#[test]
+fn what_was_granted_to_a_call_that_waits_stays_its_own() {
+    let rate = json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.001});
+    for other in [rate.clone(), quota(2)] {
+        let limits = [("a", &rate), ("b", &other)].map(|(id, rule)| -> SharedLimit {
+            let limit = json!({"limit_id": id, "rule": rule});
+            let record = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+            serde_json::from_value(record).unwrap()
+        });
+        let [gate, _] = gates(&limits);
+        let call = |leases: &[(String, Answer)]| {
+            let called = gate.on_lane(|lane, storage| {
+                let answers = Answers { leases, windows: None };
+                let policies = (&*gate.engine, &gate.config);
+                lane.call(storage, policies, &asked(), &gate.records, answers, gate.now_ms.get())
+            });
+            match called.unwrap() {
+                Called::Decided(reply) => Ok((reply.status, reply.body.contains("policy_allow"))),
+                Called::NotLeased(needs) => Err(needs),
+                Called::NotCounted(_) => panic!("there is no window"),
+            }
+        };
+        let lease = |need: &Need| (need.book(), gate.lease(need).unwrap());
+        let needs = call(&[]).unwrap_err();
+        let mut first = vec![lease(&needs[0])];
+        let second: Vec<_> = call(&[]).unwrap_err().iter().map(lease).collect();
+        first.push(lease(&needs[1]));
+        for granted in [&first, &second] {
+            assert_eq!(call(granted), Ok((200, true)), "{other}");
+            let release = |lane: &mut Lane, _: &Storage| {
+                granted.iter().for_each(|(name, answer)| lane.release(name, *answer));
+                Ok(())
+            };
+            gate.on_lane(release).unwrap();
+        }
+        let third = [lease(&call(&[]).unwrap_err()[0])];
+        assert_eq!(call(&third), Ok((429, false)), "{other}");
+    }
+}
+
+/// Otherwise they could be used as long as later ones, and would pile up.
+#[test]
+fn later_tokens_replace_those_that_no_call_waits_for() {
+    let rate = limit(json!({"kind": "rate", "capacity": 40, "refill_per_s": 40}));
+    let [gate, _] = gates(&[]);
+    let need = Need {
+        counter: Rc::clone(&rate.counter),
+        subject: "*".to_owned(),
+        terms: lease::Terms::of(&rate.rule).unwrap(),
+        revision: 0,
+        amount: whole(1),
+    };
+    let free = [(); 3].map(|()| {
+        assert!(matches!(gate.lease(&need), Ok(Answer::Granted { .. })));
+        let now_ms = gate.now_ms.get();
+        gate.now_ms.set(now_ms + 900);
+        let ask = |lane: &mut Lane, storage: &Storage| {
+            lane.ask(storage, &need, Vec::new(), (0, 2), now_ms)
+        };
+        gate.on_lane(ask).unwrap().0.free
+    });
+    assert_eq!(free, [whole(9); 3]);
 }
 
 /// Attack: an agent asks again and again for more than there is, so that its lane gathers what others need.
@@ -711,6 +843,15 @@ fn a_limit_counts_for_the_subject_that_it_names() {
         let call = command(&with(read_call(), json!({"user": {"id": "ada", "role": "r"}})));
         let denied = answer(&gates[0], &call).1["reason_code"] == "quota_exhausted";
         assert_eq!(denied, denies, "{kind} {subject} {assigns}");
+    }
+}
+
+#[test]
+fn a_users_id_has_no_control_characters() {
+    for (id, valid) in [("ada", true), ("a\u{0}da", false), ("ada\n", false)] {
+        let body = with(read_call(), json!({"user": {"id": id}})).to_string();
+        let parsed = gateward_core::call::parse(body.as_bytes(), support::TENANT);
+        assert_eq!(parsed.is_ok(), valid, "{id:?}");
     }
 }
 

@@ -25,7 +25,7 @@ use gateward_core::limit::status::status as status_of;
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Limit, RequestRate};
 use gateward_core::receipt::Ending;
-use gateward_core::registry::ServerKind;
+use gateward_core::registry::{ServerKind, SharedLimit};
 use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -101,6 +101,13 @@ fn tell(gate: &Gate, decision: &Json, effect: Effect) {
     let told =
         gate.on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &command, now_ms));
     assert_eq!(told, Ok(Ok(())));
+}
+
+const FAILED: &str = r#"{"outcome": "failed"}"#;
+
+fn report(decision_id: &str, body: &str) -> GateCommand {
+    let reported = ReportedOutcome::parse(decision_id.to_owned(), body.as_bytes()).unwrap();
+    GateCommand { purpose: Purpose::ReportOutcome(reported), ..asked(json!(0)) }
 }
 
 fn reservations(gate: &Gate) -> usize {
@@ -195,10 +202,11 @@ fn a_request_over_its_limit_names_the_limit() {
             assert_eq!(reply.rate_limit.is_some(), named);
             let body: Json = serde_json::from_str(&reply.body).unwrap();
             let violated = json!([{
-                "limit_id": "all-requests", "kind": "rate", "why": "exceeded", "max": null, "window": null,
-                "remaining": null, "requested": null, "retry_after_s": 1_000,
+                "limit_id": if named { "all-requests" } else { "agent" }, "kind": "rate", "why": "exceeded",
+                "max": "1", "window": null, "window_s": 1_000, "remaining": "0", "requested": "1",
+                "retry_after_s": 1_000,
             }]);
-            assert_eq!(body.get("violated_limits"), named.then_some(&violated), "{body}");
+            assert_eq!(body["violated_limits"], violated, "{body}");
         }
     }
 }
@@ -238,6 +246,26 @@ fn another_rate_refills_no_request() {
 }
 
 #[test]
+fn of_one_kind_the_agents_limits_come_first_and_shared_ones_last() {
+    let quota = |id: &str| limit(id, json!({"kind": "quota", "max": "0", "window": "day"}));
+    let shared = |id: &str| -> SharedLimit {
+        let limit = json!({"limit_id": id, "rule": {"kind": "quota", "max": "0", "window": "day"}});
+        let record = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+        serde_json::from_value(record).unwrap()
+    };
+    let mut gate = gate(vec![quota("z"), quota("y")]);
+    gate.records.credential.as_mut().unwrap().limits = vec![quota("x"), quota("w")];
+    gate.records.tenant.as_mut().unwrap().shared_limits = [shared("b"), shared("a")].into();
+    let violated =
+        |gate: &Gate| answer(gate, &asked(json!(1))).1["violated_limits"][0]["limit_id"].clone();
+    assert_eq!(violated(&gate), "z");
+    gate.records.agent.as_mut().unwrap().limits.clear();
+    assert_eq!(violated(&gate), "x");
+    gate.records.credential.as_mut().unwrap().limits.clear();
+    assert_eq!(violated(&gate), "b");
+}
+
+#[test]
 fn limits_of_the_credential_are_counted_by_credential() {
     let mut gate = gate(vec![]);
     gate.records.credential.as_mut().unwrap().limits = vec![amount(5)];
@@ -269,6 +297,9 @@ fn a_call_that_is_too_many_uses_its_rate() {
     let violated =
         calls.map(|call| answer(&gate, call).1["violated_limits"][0]["limit_id"].clone());
     assert_eq!(violated, ["c", "c", "c", "c", "c", "r"]);
+    let violated = answer(&gate, &forwarded(1)).1["violated_limits"][0].clone();
+    let found = ["max", "window_s", "remaining"].map(|name| violated[name].clone());
+    assert_eq!(found, [json!("2"), json!(2_000), json!("0")]);
 }
 
 /// Attack: an agent uses its limits up, so that what it tries next does not quarantine it.
@@ -344,17 +375,65 @@ fn a_report_gives_back_once_what_the_call_did_not_spend() {
     let gate = gate(vec![amount(5)]);
     let decision = answer(&gate, &asked(json!(5))).1;
     let id = decision["decision_id"].as_str().unwrap().to_owned();
-    let report = |body: &[u8]| {
-        let reported = ReportedOutcome::parse(id.clone(), body).unwrap();
-        answer(&gate, &GateCommand { purpose: Purpose::ReportOutcome(reported), ..asked(json!(0)) })
-            .0
-    };
+    let told = |body| answer(&gate, &report(&id, body)).0;
     assert!(!passes(&gate, &asked(json!(2))));
-    assert_eq!(report(br#"{"outcome": "succeeded", "amount": "6"}"#), 422);
-    assert_eq!(report(br#"{"outcome": "succeeded", "amount": "3"}"#), 200);
-    assert_eq!(report(br#"{"outcome": "failed"}"#), 404);
+    assert_eq!(told(r#"{"outcome": "succeeded", "amount": "6"}"#), 422);
+    assert_eq!(told(r#"{"outcome": "succeeded", "amount": "3"}"#), 200);
+    assert_eq!(told(FAILED), 404);
     assert!(passes(&gate, &asked(json!(2))));
     assert!(!passes(&gate, &asked(json!(1))));
+}
+
+/// The alarm that ends reservations may be late, for example while D1 does not answer.
+#[test]
+fn a_report_after_a_day_gives_nothing_back() {
+    let rule = json!({"kind": "amount", "max": "5", "pointer": "/n", "window": "month"});
+    for (after_ms, status, left) in [(DAY_MS - 1, 200, "5"), (DAY_MS, 404, "0")] {
+        let gate = gate(vec![limit("amount", rule.clone())]);
+        let id = answer(&gate, &asked(json!(5))).1["decision_id"].as_str().unwrap().to_owned();
+        gate.now_ms.set(gate.now_ms.get() + after_ms);
+        assert_eq!(answer(&gate, &report(&id, FAILED)).0, status);
+        let denial = answer(&gate, &asked(json!(6))).1;
+        assert_eq!(denial["violated_limits"][0]["remaining"], left);
+    }
+}
+
+/// A client repeats the request id after a failure, as idempotency keys are meant: the call counts again.
+#[test]
+fn a_request_whose_call_was_reported_failed_is_decided_anew() {
+    let call = with(read_call(), json!({"request_id": "r", "tool_call": {"parameters": {"n": 5}}}));
+    let call = command(&call);
+    for flushed in [false, true] {
+        let gate = gate(vec![amount(5)]);
+        let first = answer(&gate, &call).1["decision_id"].as_str().unwrap().to_owned();
+        if flushed {
+            gate.flush_all();
+        }
+        assert_eq!(answer(&gate, &report(&first, FAILED)).0, 200);
+        gate.evict();
+        let again = answer(&gate, &call).1;
+        assert_eq!(again["decision"], "allow");
+        assert_ne!(again["decision_id"], first.as_str());
+        assert!(!passes(&gate, &asked(json!(1))));
+        assert_eq!(answer(&gate, &call).1["decision_id"], again["decision_id"]);
+    }
+}
+
+/// Whatever write of the report fails, the amount is not given back while the stored answer still passes.
+#[test]
+fn a_report_of_which_a_write_fails_lets_no_request_pass_uncounted() {
+    let call = with(read_call(), json!({"request_id": "r", "tool_call": {"parameters": {"n": 5}}}));
+    let call = command(&call);
+    for (after, fault) in (0..4).flat_map(|at| [(at, Fault::Failed), (at, Fault::Lost)]) {
+        let limit = amount(5);
+        let gate = gate(vec![Rc::clone(&limit)]);
+        let id = answer(&gate, &call).1["decision_id"].as_str().unwrap().to_owned();
+        gate.storage.fault.set(Some((after, fault)));
+        let _ = gate.try_call(&report(&id, FAILED));
+        gate.storage.fault.set(None);
+        answer(&gate, &call);
+        assert_eq!(stored(&gate, &limit), 5, "{after} {fault:?}");
+    }
 }
 
 #[test]
@@ -501,9 +580,7 @@ fn metrics_say_how_reservations_ended() {
     }
     let decision = answer(&gate, &asked(json!(1))).1;
     let id = decision["decision_id"].as_str().unwrap().to_owned();
-    let reported = ReportedOutcome::parse(id, br#"{"outcome": "failed"}"#).unwrap();
-    let report = GateCommand { purpose: Purpose::ReportOutcome(reported), ..asked(json!(0)) };
-    assert_eq!(answer(&gate, &report).0, 200);
+    assert_eq!(answer(&gate, &report(&id, FAILED)).0, 200);
     assert!(passes(&gate, &forwarded(1)) && passes(&gate, &asked(json!(1))));
     gate.now_ms.set(gate.now_ms.get() + DAY_MS);
     let now_ms = gate.now_ms.get();
@@ -548,12 +625,36 @@ fn a_call_writes_a_fixed_number_of_rows() {
 
 #[derive(Debug, Clone)]
 enum Event {
-    Call { n: u64, forwarded: bool },
-    Outcome { which: usize, effect: Effect },
-    Alarm { after_ms: u64 },
-    Clock { by_ms: i64 },
+    Call {
+        n: u64,
+        forwarded: bool,
+    },
+    /// A call that asks, with one of a few request ids.
+    Repeat {
+        id: u64,
+    },
+    Outcome {
+        which: usize,
+        effect: Effect,
+        /// Whether it is delivered again later.
+        again: bool,
+    },
+    /// A report on a call that asked; how much it spent.
+    Report {
+        which: usize,
+        spent: Option<u64>,
+    },
+    Alarm {
+        after_ms: u64,
+    },
+    Clock {
+        by_ms: i64,
+    },
     Evict,
-    Fault { after: u32, lost: bool },
+    Fault {
+        after: u32,
+        lost: bool,
+    },
 }
 
 const HOUR: i64 = HOUR_MS.cast_signed();
@@ -562,7 +663,11 @@ fn event() -> impl Strategy<Value = Event> {
     let effect = prop::sample::select(&[Effect::Succeeded, Effect::Failed, Effect::Unclear][..]);
     prop_oneof![
         5 => (0..40_u64, any::<bool>()).prop_map(|(n, forwarded)| Event::Call { n, forwarded }),
-        3 => (any::<usize>(), effect).prop_map(|(which, effect)| Event::Outcome { which, effect }),
+        2 => (0..4_u64).prop_map(|id| Event::Repeat { id }),
+        3 => (any::<usize>(), effect, prop::bool::weighted(0.2))
+            .prop_map(|(which, effect, again)| Event::Outcome { which, effect, again }),
+        2 => (any::<usize>(), prop::option::of(0..40_u64))
+            .prop_map(|(which, spent)| Event::Report { which, spent }),
         1 => (0..90_000_u64).prop_map(|after_ms| Event::Alarm { after_ms }),
         1 => (-HOUR..3 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
         1 => (-36 * HOUR..72 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
@@ -626,11 +731,22 @@ proptest! {
         gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
         let mut known = 0;
         let (mut open, mut held): (Vec<Json>, Vec<String>) = (Vec::new(), Vec::new());
+        // Calls that asked and passed, and those of them that were reported failed.
+        let (mut told, mut failed): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         for event in events {
             match event {
-                Event::Call { n, forwarded: forwards } => {
+                Event::Call { .. } | Event::Repeat { .. } => {
+                    let (n, forwards, command) = match event {
+                        Event::Call { n, forwarded: true } => (n, true, forwarded(n)),
+                        Event::Call { n, .. } => (n, false, asked(json!(n))),
+                        Event::Repeat { id } => {
+                            let changes = json!({"request_id": format!("r{id}"), "tool_call": {"parameters": {"n": id}}});
+                            (id, false, command(&with(read_call(), changes)))
+                        }
+                        _ => continue,
+                    };
                     let call = Call { amount: n, cost: 1, forwarded: forwards };
-                    let command = if forwards { forwarded(n) } else { asked(json!(n)) };
+                    let is_repeat = command.call.request_id.is_some();
                     let has_fault = gate.storage.fault.get().is_some();
                     let reply = gate.try_call(&command);
                     gate.storage.fault.set(None);
@@ -638,18 +754,26 @@ proptest! {
                     let passed = new.into_iter().find(|(_, _, decision)| decision == "allow");
                     let denies = models.iter().any(|model| model.denies(call, gate.now_ms.get()));
                     prop_assert!(passed.is_none() || !denies);
-                    prop_assert!(has_fault || passed.is_some() || denies);
+                    prop_assert!(has_fault || passed.is_some() || denies || is_repeat);
+                    // An answer that is repeated is that of a call that still counts.
+                    let body = reply.as_ref().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
+                    if let (Ok(body), None) = (&body, &passed) {
+                        let passes_again = body["decision"] == "allow";
+                        prop_assert!(!passes_again || failed.iter().all(|id| body["decision_id"] != id.as_str()));
+                    }
                     if let Some((id, ..)) = passed {
                         models.iter_mut().for_each(|model| model.take(&id, call, gate.now_ms.get()));
                         if forwards {
-                            let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
-                            open.extend(body.map(|body| body["decision"].clone()));
+                            open.extend(body.ok().map(|body| body["decision"].clone()));
                             held.push(id);
+                        } else {
+                            told.push(id);
                         }
                     }
                 }
-                Event::Outcome { which, effect } if !open.is_empty() => {
-                    let decision = open.swap_remove(which % open.len());
+                Event::Outcome { which, effect, again } if !open.is_empty() => {
+                    let at = which % open.len();
+                    let decision = if again { open[at].clone() } else { open.swap_remove(at) };
                     let id = decision["decision_id"].as_str().unwrap();
                     let fault = gate.storage.fault.take();
                     let reserved = is_reserved(&gate, id);
@@ -665,7 +789,26 @@ proptest! {
                         models.iter_mut().for_each(|model| model.settle(id, effect.into()));
                     }
                 }
-                Event::Outcome { .. } => {}
+                Event::Report { which, spent } if !told.is_empty() => {
+                    let id = &told[which % told.len()];
+                    let fault = gate.storage.fault.take();
+                    let reserved = is_reserved(&gate, id);
+                    gate.storage.fault.set(fault);
+                    let body = spent.map_or(FAILED.to_owned(), |spent| {
+                        format!(r#"{{"outcome": "succeeded", "amount": "{spent}"}}"#)
+                    });
+                    let _ = gate.try_call(&report(id, &body));
+                    gate.storage.fault.set(None);
+                    let written = rows(&gate).split_off(known).iter().any(|(of, ..)| of == id);
+                    prop_assert_eq!(is_reserved(&gate, id), reserved && !written);
+                    prop_assert!(reserved || !written);
+                    if written {
+                        let ending = spent.map_or(Settled::Failed, |spent| Settled::Succeeded(Some(Amount::whole(spent))));
+                        models.iter_mut().for_each(|model| model.settle(id, ending));
+                        failed.extend(spent.is_none().then(|| id.clone()));
+                    }
+                }
+                Event::Outcome { .. } | Event::Report { .. } => {}
                 Event::Alarm { after_ms } => {
                     gate.now_ms.set(gate.now_ms.get() + after_ms);
                     let now_ms = gate.now_ms.get();
@@ -693,5 +836,39 @@ proptest! {
                 prop_assert_eq!(stored(&gate, &model.limit), model.sum());
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// In any period, no more calls pass than the bucket has at once and refills meanwhile, whatever is evicted or fails.
+    #[test]
+    fn a_rate_lets_no_more_pass_than_its_bucket_refills(
+        events in prop::collection::vec((0..3_000_u64, any::<bool>(), 0..8_u32, any::<bool>()), 1..40),
+    ) {
+        let (capacity, refill_per_s) = (3, 0.5);
+        let rate = json!({"kind": "rate", "capacity": capacity, "refill_per_s": refill_per_s});
+        let gate = gate(vec![limit("r", rate)]);
+        let mut passed = Vec::<u64>::new();
+        for (wait_ms, evicts, after, lost) in events {
+            let now_ms = gate.now_ms.get() + wait_ms;
+            gate.now_ms.set(now_ms);
+            if evicts {
+                gate.evict();
+            }
+            let fault = if lost { Fault::Lost } else { Fault::Failed };
+            gate.storage.fault.set(Some((after, fault)));
+            let _ = gate.try_call(&asked(json!(1)));
+            gate.storage.fault.set(None);
+            let allowed = rows(&gate).iter().filter(|(_, _, decision)| decision == "allow").count();
+            passed.resize(allowed, now_ms);
+            for (at, from_ms) in passed.iter().enumerate() {
+                let most = f64::from(capacity) + refill_per_s * (now_ms - from_ms) as f64 / 1_000.0;
+                prop_assert!((passed.len() - at) as f64 <= most);
+            }
+        }
+        gate.now_ms.set(gate.now_ms.get() + 2_000);
+        prop_assert!(passes(&gate, &asked(json!(1))));
     }
 }

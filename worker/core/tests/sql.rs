@@ -627,6 +627,35 @@ fn a_request_rate_of_a_tenant_or_an_agent_becomes_a_limit() {
     assert_eq!(left, 0);
 }
 
+/// docs/limits.md says so: limits of one kind are checked in this order.
+#[test]
+fn limits_are_read_by_subject_and_then_by_id() {
+    let database = support::database();
+    database
+        .execute_batch(
+            r#"INSERT INTO tenants (tenant, created_at_ms) VALUES ('demo', 0);
+               INSERT INTO agents (tenant, agent, lane, environment, created_at_ms) VALUES ('demo', 'bot', 0, 'e', 0);
+               WITH made (kind, subject, id) AS (VALUES ('agent', 'bot', 'l2'), ('agent', '*', 'l9'), ('agent', 'bot', 'l1'),
+                 ('agent', '*', 'l8'), ('user', '*', 'l3'), ('tenant', '*', 'l5'), ('group', 'g', 'l7'), ('tenant', '*', 'l4'),
+                 ('tool', 'x/*', 'l0'), ('server', 'x', 'l6'))
+               INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, revision, created_at_ms, updated_at_ms)
+                 SELECT 'demo', id, kind, subject, '{"kind":"concurrency","max":"1"}', 'ada', 1, 0, 0 FROM made"#,
+        )
+        .unwrap();
+    let read = |column: &str| -> Vec<Value> {
+        let key = params!["demo", "bot", None::<String>];
+        let text: String = database.query_row(d1::LIMITS_OF, key, |row| row.get(column)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let ids = |limits: Vec<Value>, pointer: &str| -> Vec<String> {
+        let id = |limit: &Value| limit.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        limits.iter().map(id).collect()
+    };
+    assert_eq!(ids(read("of_agent"), "/limit_id"), ["l8", "l9", "l1", "l2"]);
+    let shared = ids(read("shared"), "/limit/limit_id");
+    assert_eq!(shared, ["l7", "l6", "l4", "l5", "l0", "l3"]);
+}
+
 #[test]
 fn a_database_from_before_subjects_gets_one_for_each_administrator() {
     let (database, subjects) = before("0012_subjects.sql");

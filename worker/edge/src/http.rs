@@ -8,8 +8,8 @@ use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
 use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::isolate::memory::Held;
-use gateward_core::limit::Amount;
 use gateward_core::limit::status::Status;
+use gateward_core::limit::{Amount, DEFAULT_RATE};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::trace::{TRACESTATE, TraceContext};
 use js_sys::Uint8Array;
@@ -328,10 +328,15 @@ impl Head {
         limits: &[Status],
     ) -> Self {
         let Some(rate) = rate else { return self };
-        let name = rate_limit.unwrap_or("agent");
+        let name = rate_limit.unwrap_or(DEFAULT_RATE);
         let mut policies = format!("\"{name}\";q={};w={}", rate.limit, rate.window_s);
         let mut states = format!("\"{name}\";r={};t={}", rate.remaining, rate.reset_s);
-        for Status { limit_id, max, remaining, window_s, reset_s, .. } in limits {
+        // A limit of each group may count a call for several groups. Then the one with the least left is told: names
+        // must differ.
+        let of_limits = limits.chunk_by(|one, next| one.limit_id == next.limit_id);
+        let least = of_limits
+            .filter_map(|same| same.iter().min_by_key(|it| it.remaining.unwrap_or(Amount::MAX)));
+        for Status { limit_id, max, remaining, window_s, reset_s, .. } in least {
             // Structured fields have integers of up to 15 digits (RFC 9651).
             let most = 999_999_999_999_999;
             let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor().min(most);

@@ -15,8 +15,8 @@ pub struct LimitStates {
     pub of_agent: Vec<Status>,
     /// Limits of the credential, and of each credential; empty if no credential was named.
     pub of_credential: Vec<Status>,
-    /// Limits of the tenant and of the agent's groups; or the first 100 counts of the limit that was asked for. What
-    /// lanes hold of them counts as used.
+    /// Limits of the tenant and of the agent's groups; or the count of the subject that was asked for; or the
+    /// first 100 counts of the limit that was asked for. What lanes hold of them counts as used.
     pub shared: Vec<SharedLimitState>,
 }
 

@@ -81,6 +81,9 @@ Examples:
         /// Everything that is counted under this shared limit
         #[arg(long, value_name = "LIMIT_ID", conflicts_with_all = ["agent", "credential"])]
         limit: Option<String>,
+        /// Only this group, tool, server or user
+        #[arg(long, requires = "limit")]
+        subject: Option<String>,
     },
     /// Change a limit; what was used stays used
     Update {
@@ -224,11 +227,12 @@ impl Limit {
                 return Ok(Plan::list(Request::get(&["limits"]), "limits", FIELDS, &page));
             }
             Self::Show { limit_id } => Request::get(&["limits", &limit_id]),
-            Self::Status { agent, credential, limit } => {
+            Self::Status { agent, credential, limit, subject } => {
                 let request = Request::get(&["limits", "status"])
                     .parameter("agent", agent.as_deref())
                     .parameter("credential", credential.as_deref())
-                    .parameter("limit", limit.as_deref());
+                    .parameter("limit", limit.as_deref())
+                    .parameter("subject", subject.as_deref());
                 return Ok(Plan::ShowLimits(request));
             }
             Self::Update { limit_id, rule, revision } => {

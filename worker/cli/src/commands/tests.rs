@@ -193,6 +193,11 @@ fn every_command_asks_what_the_api_offers() {
             none.clone(),
         ),
         ("limit status --limit l", "GET /v1/limits/status?limit=l", none.clone()),
+        (
+            "limit status --limit l --subject s/t",
+            "GET /v1/limits/status?limit=l&subject=s%2Ft",
+            none.clone(),
+        ),
         ("limit update l --max 3", "PATCH /v1/limits/l", json!({"rule": {"max": "3"}})),
         ("limit delete l", "DELETE /v1/limits/l", none.clone()),
         ("settings show", "GET /v1/settings", none.clone()),

@@ -2,6 +2,7 @@
 //! credential's.
 
 use crate::bounds::{MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES};
+use crate::call::tool_call::NO_CONTROL_CHARACTERS;
 use crate::call::{self, ToolCall, run};
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
@@ -31,13 +32,17 @@ impl Claims {
             }
             value => Ok(value),
         };
+        let user_id = bounded("user_id", MAX_LABEL_BYTES)?;
+        if user_id.as_ref().is_some_and(|id| id.contains(char::is_control)) {
+            return Err(malformed("user_id", NO_CONTROL_CHARACTERS));
+        }
         let sensitive = "contains_sensitive_data";
         Ok(Self {
             source_trust: bounded("source_trust", MAX_LABEL_BYTES)?
                 .map(|claim| SourceTrust::from_claim(&claim)),
             run_id: bounded("run_id", MAX_LABEL_BYTES)?,
             approval_id: bounded("approval_id", MAX_REQUEST_ID_BYTES)?,
-            user_id: bounded("user_id", MAX_LABEL_BYTES)?,
+            user_id,
             user_role: bounded("user_role", MAX_LABEL_BYTES)?,
             contains_sensitive_data: match text(sensitive)?.as_deref() {
                 None | Some("false") => false,
@@ -131,6 +136,8 @@ mod tests {
             ("x-gateward-run-id", "r", true),
             ("x-gateward-run-id", long.as_str(), false),
             ("x-gateward-run-id", "", false),
+            ("x-gateward-user-id", "ada", true),
+            ("x-gateward-user-id", "a\0da", false),
             ("x-gateward-contains-sensitive-data", "true", true),
             ("x-gateward-contains-sensitive-data", "yes", false),
             ("x-gateward-source-trust", "made_up", true),

@@ -5,17 +5,20 @@
 
 use std::mem;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES, MAX_RESOURCE_BYTES};
 use crate::call::run;
+use crate::field::parse_time;
 use crate::json::{self, Json, write_string};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
 use crate::warrant::{Carried, carried};
+
+/// What a user's id must be: limits count by it, and their counts are stored under it.
+pub(super) const NO_CONTROL_CHARACTERS: &str = "a text without control characters";
 
 /// One call of one tool, as the caller claims it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,12 +103,16 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
         return Err(tool_call.malformed("parameters", "an object"));
     }
 
+    let user_id = user.optional_text("id", MAX_LABEL_BYTES)?.unwrap_or("");
+    if user_id.contains(char::is_control) {
+        return Err(user.malformed("id", NO_CONTROL_CHARACTERS));
+    }
     let nonce = root.optional_text("nonce", MAX_REQUEST_ID_BYTES)?;
     let timestamp_ms = match root.optional_text("timestamp", MAX_LABEL_BYTES)? {
         None => None,
-        Some(text) => match text.parse::<Timestamp>() {
-            Ok(time) => Some(time.as_millisecond()),
-            Err(_) => return Err(root.malformed("timestamp", "an RFC 3339 time")),
+        Some(text) => match parse_time(text).and_then(|ms| i64::try_from(ms).ok()) {
+            None => return Err(root.malformed("timestamp", "an RFC 3339 time")),
+            time => time,
         },
     };
     if nonce.is_some() && timestamp_ms.is_none() {
@@ -131,7 +138,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
         contains_sensitive_data: context.flag("contains_sensitive_data")?,
         request_id: root.optional_text("request_id", MAX_REQUEST_ID_BYTES)?.map(str::to_owned),
         approval_id: root.optional_text("approval_id", MAX_REQUEST_ID_BYTES)?.map(str::to_owned),
-        user_id: user.optional_text("id", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
+        user_id: user_id.to_owned(),
         user_role: user.optional_text("role", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
         run_id: trace.optional_text("run_id", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
         root_trust_level: trace

@@ -8,7 +8,7 @@ use super::step::CountedEvent;
 use crate::bucket::Bucket;
 use crate::call::command::Purpose;
 use crate::decision::ReasonCode;
-use crate::limit::{RequestRate, Violation};
+use crate::limit::{DEFAULT_RATE, Violation};
 use crate::problem::{Problem, ProblemCode};
 
 /// Charges the agent's bucket for the request, whatever is decided later.
@@ -44,12 +44,10 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let mut problem = Problem::new(ProblemCode::RateLimited, detail);
     let retry_after_s = bucket.retry_after_s(draft.rate, cost).max(1);
     problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
-    problem.violated_limit = draft.request_limit.and_then(|RequestRate { limit, .. }| {
-        let retry_after_s = Some(retry_after_s);
-        let violation = Violation { retry_after_s, ..*Violation::exceeded(limit) };
-        // Plain data always serializes.
-        serde_json::to_value(violation).ok().map(Box::new)
-    });
+    let limit_id = draft.request_limit.map_or(DEFAULT_RATE, |it| it.limit.limit_id.as_str());
+    let violation = Violation::of_requests(limit_id, status, cost, retry_after_s);
+    // Plain data always serializes.
+    problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
     Err(Stop::Problem(problem, Some(CountedEvent::RateLimited)))
 }
 

@@ -36,7 +36,9 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
             && (it.credential == first_key_id(facts, &command.key_id)
                 || it.credential == locator::KEY_ID)
     };
-    let Some(reservation) = facts.reservation.filter(|it| own(it) && !it.forwarded) else {
+    // The alarm that ends reservations may be late.
+    let is_open = |it: &&Reservation| !it.forwarded && facts.now_ms < it.ends_at_ms;
+    let Some(reservation) = facts.reservation.filter(own).filter(is_open) else {
         let detail = "there is nothing to settle: the decision holds no amount and no budget, it was reported \
                       already, or its time is over";
         return refuse(Problem::new(ProblemCode::NotFound, detail));

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::call::command::{GateCommand, Purpose};
-use crate::glob::Glob;
 use crate::limit::lease::{Answer, Leased, book_name};
 use crate::limit::{Amount, Book, Limit};
 use crate::registry::{CallRecords, EACH, SharedLimit, SubjectKind};
@@ -75,35 +74,33 @@ fn calls_tool(purpose: &Purpose) -> bool {
 }
 
 fn subjects<'a>(
-    SharedLimit { subject_kind, subject, limit }: &'a SharedLimit,
+    shared: &'a SharedLimit,
     records: &CallRecords,
     command: &GateCommand,
 ) -> impl Iterator<Item = Shared<'a>> {
     let call = &command.call;
-    let is = |name: &str| subject == EACH || subject == name;
-    let matches = |name: &str| subject.parse::<Glob>().is_ok_and(|glob| glob.matches(name));
     let one = |name: String, counts: bool| if counts { vec![name] } else { Vec::new() };
-    let subjects = match subject_kind {
+    let subjects = match shared.subject_kind {
         SubjectKind::Agent | SubjectKind::Credential => Vec::new(),
         SubjectKind::Tenant => vec![EACH.to_owned()],
         SubjectKind::Group => {
             let groups = records.agent.as_ref().map_or(&[][..], |agent| &agent.groups);
-            groups.iter().filter(|group| is(group)).cloned().collect()
+            groups.iter().filter(|group| shared.counts(group)).cloned().collect()
         }
         SubjectKind::Tool => {
             let tool = call.tool_id();
             // A call of a tool that is not registered is denied. It must not create a counter.
-            let counts = records.tool.is_some() && matches(&tool);
+            let counts = records.tool.is_some() && shared.counts(&tool);
             one(tool, counts)
         }
         SubjectKind::Server => {
-            one(call.server.clone(), records.server.is_some() && matches(&call.server))
+            one(call.server.clone(), records.server.is_some() && shared.counts(&call.server))
         }
         // Only a harness's claim about the user counts.
         SubjectKind::User => {
-            let counts = records.is_harness() && !call.user_id.is_empty() && is(&call.user_id);
-            one(call.user_id.clone(), counts)
+            let user = &call.user_id;
+            one(user.clone(), records.is_harness() && !user.is_empty() && shared.counts(user))
         }
     };
-    subjects.into_iter().map(move |subject| Shared { limit, subject })
+    subjects.into_iter().map(move |subject| Shared { limit: &shared.limit, subject })
 }

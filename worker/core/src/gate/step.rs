@@ -4,6 +4,7 @@ use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 use crate::decision::ReasonCode;
+use crate::limit::DEFAULT_RATE;
 use crate::limit::book::Writes;
 use crate::limit::lease::Need;
 use crate::limit::status::Status;
@@ -83,10 +84,11 @@ impl Refused {
                     let limit = problem.violated_limit.as_ref()?;
                     limit.get(name)?.as_str().map(str::to_owned)
                 };
-                Some(Self::Limit {
-                    kind: field("kind").unwrap_or_else(|| "agent_rate".to_owned()),
-                    limit: field("limit_id").unwrap_or_default(),
-                })
+                let (kind, limit) = match field("limit_id").filter(|id| id != DEFAULT_RATE) {
+                    Some(limit) => (field("kind")?, limit),
+                    None => ("agent_rate".to_owned(), String::new()),
+                };
+                Some(Self::Limit { kind, limit })
             }
             _ => None,
         }

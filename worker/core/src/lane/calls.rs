@@ -1,7 +1,9 @@
 //! How a lane handles a call: what it reads for the decision, and what it writes after it.
 
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, Value, approval, integer, stored_answer, write_count};
+use super::storage::{
+    LaneSql, StorageError, Value, approval, forget_answer, integer, stored_answer, write_count,
+};
 use crate::bucket::{Bucket, Rate};
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::locator;
@@ -15,6 +17,7 @@ use crate::gate::{
     scoped_key,
 };
 use crate::limit::lease::{Answer, Need};
+use crate::limit::reservation::Ending;
 use crate::metrics::Series;
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
@@ -211,7 +214,12 @@ impl Lane {
         if let (Some(entry), Purpose::ReportOutcome(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
         {
-            let writes = self.limits.writes_to_settle(storage, reservation, reported.ending())?;
+            let ending = reported.ending();
+            if ending == Ending::Failed {
+                // Before the amount is given back: the stored `allow` must not pass again without it.
+                forget_answer(storage, &reported.decision_id)?;
+            }
+            let writes = self.limits.writes_to_settle(storage, reservation, ending)?;
             entry.limits = Some(Box::new(writes));
         }
         // Written before anything else, whatever the answer is: if a later write fails, the request

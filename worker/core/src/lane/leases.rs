@@ -81,6 +81,11 @@ impl Lane {
     ) -> Result<Vec<Answer>, StorageError> {
         let name = need.book();
         let mut book = self.limits.read(storage, &name)?;
+        if let (Terms::Tokens(_), Some(lease)) = (&need.terms, book.lease(&need.counter)) {
+            // Older tokens, except for those of calls that wait, must not be used as long as the new ones.
+            let held = self.held(&name, lease.number);
+            book.give_back(&need.counter, held);
+        }
         book.granted(&need.counter, need.revision, answer);
         if answer.back > Amount::ZERO {
             write_book(storage, &name, &book, now_ms)?;

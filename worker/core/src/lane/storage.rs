@@ -8,6 +8,7 @@ use serde_json::json;
 use super::audit::AuditCount;
 use crate::approval::{Approval, ApprovalInput, HeldApproval};
 use crate::gate::{AgentState, JournalEntry, StoredAnswer};
+use crate::id::decision_position;
 use crate::metrics::Tallies;
 use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
@@ -63,6 +64,15 @@ pub(super) fn stored_answer(
         }
         Some(_) => Err(unreadable("a stored answer")),
     }
+}
+
+/// Forgets that a decision answers its request id. The next request with this id is decided anew.
+pub(super) fn forget_answer(storage: &impl LaneSql, decision_id: &str) -> Result<(), StorageError> {
+    let Some((_, seq)) = decision_position(decision_id) else { return Ok(()) };
+    for statement in [sql::FORGET_REQUEST, sql::FORGET_REPLAY] {
+        storage.exec(statement, &[integer(seq)?])?;
+    }
+    Ok(())
 }
 
 pub(super) fn meta(storage: &impl LaneSql, name: &str) -> Result<Option<String>, StorageError> {

@@ -22,6 +22,9 @@ pub mod status;
 pub mod violation;
 pub mod window;
 
+/// The name in headers and answers of the request rate of agents for which no limit sets one.
+pub const DEFAULT_RATE: &str = "agent";
+
 pub use amount::Amount;
 pub use book::{Book, Checked};
 pub use definition::{

@@ -15,8 +15,9 @@ use super::status::{Status, status};
 use super::window;
 use crate::bucket::{Bucket, Rate};
 
-/// How long a lane may use the tokens that it was granted. So in any period, at most as many calls pass as the bucket
-/// allows in a period that is one second longer.
+/// How long a lane may use the tokens that it was granted. A call that waited for its token may use it later, when its
+/// other limits were granted. So in any period, at most as many calls pass as the bucket allows in a period that is
+/// longer by this, or by the time for which such calls wait.
 const TOKEN_MS: u64 = 1_000;
 
 /// Stored as JSON: members are only added.
@@ -175,7 +176,8 @@ impl Pool {
         (answer, fits == all)
     }
 
-    /// Tokens are used within [`TOKEN_MS`], or lost. Each grant has its own number.
+    /// Tokens that no call waits for are used within [`TOKEN_MS`], or lost. The pool keeps no sums of them: it adds to
+    /// those that the lane knows, and tokens in an answer that the lane does not get are lost, too.
     fn grant_tokens(&mut self, rate: Rate, ask: &Ask, now_ms: u64) -> (Granted, bool) {
         let mut bucket = self.bucket.unwrap_or_else(|| Bucket::full(rate, now_ms));
         bucket.repair_clock(now_ms);
@@ -187,14 +189,13 @@ impl Pool {
         let in_advance = u32::try_from(in_advance).unwrap_or_default();
         let in_advance =
             if !outdated && bucket.charge(rate, now_ms, in_advance) { in_advance } else { 0 };
-        self.number += 1;
         self.at_ms = self.at_ms.max(now_ms);
         self.bucket = Some(bucket);
         let answer = Granted {
-            number: self.number,
+            number: ask.number,
             ends_at_ms: now_ms + TOKEN_MS,
-            granted: Amount::whole(enough as u64 + u64::from(in_advance)),
-            returned: Amount::ZERO,
+            granted: ask.granted.plus(Amount::whole(enough as u64 + u64::from(in_advance))),
+            returned: ask.returned,
             back: Amount::ZERO,
             left: Amount::whole(bucket.status(rate).remaining.into()),
             overdrawn: outdated,

@@ -5,7 +5,9 @@ use utoipa::ToSchema;
 
 use super::amount::Amount;
 use super::definition::{Kind, Limit};
+use super::rule::Rule;
 use super::window::Window;
+use crate::bucket::{Rate, RateStatus};
 use crate::id::rfc3339;
 use crate::problem::RETRY_AFTER_UNAVAILABLE_S;
 use crate::text_enum::text_enum;
@@ -19,10 +21,12 @@ pub struct Violation {
     /// Why: `exceeded`, `unreadable` if the call does not have the number that the limit needs, or `unavailable` if
     /// the limit's counter did not answer.
     pub why: Why,
-    /// The limit's bound; null for `hours` and `rate`.
+    /// The limit's bound; null for `hours`. Of a `rate`: its capacity.
     pub max: Option<Amount>,
     pub window: Option<Window>,
-    /// What is left; null for `hours` and `rate`.
+    /// Seconds in which an empty bucket fills; null for other kinds than `rate`.
+    pub window_s: Option<u64>,
+    /// What is left; null for `hours`, and if it is not known.
     pub remaining: Option<Amount>,
     /// What the call needs; null if it cannot be read.
     pub requested: Option<Amount>,
@@ -44,13 +48,20 @@ text_enum! {
 
 impl Violation {
     pub(crate) fn exceeded(limit: &Limit) -> Box<Self> {
+        let rate = match limit.rule {
+            Rule::Rate(rate) => Some(rate),
+            _ => None,
+        };
+        let capacity = rate.map(|rate| Amount::whole(rate.capacity().into()));
         Box::new(Self {
             limit_id: limit.limit_id.clone(),
             kind: limit.kind,
             why: Why::Exceeded,
-            max: limit.rule.max(),
+            max: capacity.or_else(|| limit.rule.max()),
             window: limit.rule.calendar().map(|calendar| calendar.window),
-            remaining: None,
+            window_s: rate.map(Rate::window_s),
+            // A call takes one, and no whole one is left.
+            remaining: rate.map(|_| Amount::ZERO),
             requested: None,
             retry_after_s: None,
             shared: false,
@@ -63,8 +74,24 @@ impl Violation {
 
     pub(super) fn unavailable(limit: &Limit) -> Box<Self> {
         let retry_after_s = Some(RETRY_AFTER_UNAVAILABLE_S.into());
-        let why = Why::Unavailable;
-        Box::new(Self { why, retry_after_s, shared: true, ..*Self::exceeded(limit) })
+        let (why, remaining) = (Why::Unavailable, None);
+        Box::new(Self { why, remaining, retry_after_s, shared: true, ..*Self::exceeded(limit) })
+    }
+
+    /// A request of an agent needs more than is left of its request rate. `limit_id`: the limit that sets the rate.
+    pub(crate) fn of_requests(limit_id: &str, status: RateStatus, cost: u32, wait_s: u64) -> Self {
+        Self {
+            limit_id: limit_id.to_owned(),
+            kind: Kind::Rate,
+            why: Why::Exceeded,
+            max: Some(Amount::whole(status.limit.into())),
+            window: None,
+            window_s: Some(status.window_s),
+            remaining: Some(Amount::whole(status.remaining.into())),
+            requested: Some(Amount::whole(cost.into())),
+            retry_after_s: Some(wait_s),
+            shared: false,
+        }
     }
 
     /// What a model or a person can act on.

@@ -6,6 +6,7 @@
 //! the model can correct the arguments. Messages that do not call a tool get errors.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::error::{
     DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, WARRANT_APPROVAL, WARRANT_DENIED, own_code,
@@ -21,6 +22,10 @@ use crate::registry::upstream::DenialForm;
 /// The reason codes of arguments that the model can correct: they do not match the tool's schema, or are
 /// ambiguous.
 const INPUT_ERRORS: [ReasonCode; 2] = [ReasonCode::InputSchemaMismatch, ReasonCode::InputInvalid];
+
+/// The advice on a limit that lets the call pass at a later time.
+const AT_THE_TIME: &str = "Asking for approval would not help. Make the call again only at the time that is named, if \
+                           one is.";
 
 /// The result of a call, as the specification defines it.
 #[derive(Serialize)]
@@ -142,6 +147,7 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
 
 /// Says what was denied, why, and what the model can do.
 fn text(decision: &ProxyDecision, what: &str) -> String {
+    let of_limit = |name: &str| decision.violated_limits.first()?.get(name)?.as_str();
     let advice = match (decision.decision, decision.reason_code) {
         (Decision::Quarantine, _) => {
             "The agent is now stopped: make no further calls, and tell the user.".to_owned()
@@ -176,11 +182,19 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             | ReasonCode::QuotaExhausted
             | ReasonCode::BudgetExhausted
             | ReasonCode::LimitUnavailable,
-        ) => "Asking for approval would not help. Make the call again only at the time that is named, if one \
-              is."
-            .to_owned(),
+        ) => AT_THE_TIME.to_owned(),
+        (_, ReasonCode::AmountExhausted) if of_limit("remaining") == Some("0") => {
+            AT_THE_TIME.to_owned()
+        }
         (_, ReasonCode::PerCallExceeded | ReasonCode::AmountExhausted) => {
             "Asking for approval would not help. A call with a number that is small enough can pass."
+                .to_owned()
+        }
+        // Of other kinds, the time zone is unknown.
+        (_, ReasonCode::LimitUnreadable)
+            if matches!(of_limit("kind"), Some("per_call" | "amount")) =>
+        {
+            "Asking for approval would not help. Correct the arguments and make the call again."
                 .to_owned()
         }
         (
@@ -220,14 +234,27 @@ struct ProblemData<'a> {
     request_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_s: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violated_limits: Option<[&'a Value; 1]>,
 }
 
 /// A problem as a JSON-RPC error with the problem's status.
 #[must_use]
 pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
     let (code, status) = (problem.code, problem.code.status());
-    let message = [code.title(), ": ", &problem.detail].concat();
-    let data = ProblemData { code, request_id, retry_after_s: problem.retry_after_s };
+    let limit = problem.violated_limit.as_deref();
+    let title = match limit.and_then(|limit| limit.get("kind")?.as_str()) {
+        Some("rate") => "Too many requests in a short time",
+        Some("concurrency") => "Too many calls at once",
+        _ => code.title(),
+    };
+    let message = [title, ": ", &problem.detail].concat();
+    let data = ProblemData {
+        code,
+        request_id,
+        retry_after_s: problem.retry_after_s,
+        violated_limits: limit.map(|limit| [limit]),
+    };
     let number = match code {
         ProblemCode::WarrantRefused => WARRANT_DENIED,
         _ => own_code(status),
@@ -240,7 +267,7 @@ mod tests {
     use super::*;
     use crate::gate::proxy::ProxyApproval;
     use crate::warrant::NeededApprovals;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn decision(decision: Decision, reason_code: ReasonCode, approval: bool) -> ProxyDecision {
         ProxyDecision {
@@ -330,6 +357,56 @@ mod tests {
             assert_eq!(text(&decision, "s/t"), expected);
             let unended = ProxyDecision { reason: "Because".to_owned(), ..decision };
             assert_eq!(text(&unended, "s/t"), expected);
+        }
+    }
+
+    #[test]
+    fn what_can_pass_depends_on_the_limit() {
+        for (code, limit, expected) in [
+            (
+                ReasonCode::AmountExhausted,
+                json!({"kind": "amount", "remaining": "3"}),
+                "A call with a number that is small enough can pass.",
+            ),
+            (
+                ReasonCode::AmountExhausted,
+                json!({"kind": "amount", "remaining": "0"}),
+                "Make the call again only at the time that is named, if one is.",
+            ),
+            (
+                ReasonCode::LimitUnreadable,
+                json!({"kind": "per_call"}),
+                "Correct the arguments and make the call again.",
+            ),
+            (
+                ReasonCode::LimitUnreadable,
+                json!({"kind": "quota"}),
+                "Asking for approval would not help, and neither would repeating the call.",
+            ),
+        ] {
+            let violated_limits = vec![limit];
+            let denied = ProxyDecision { violated_limits, ..decision(Decision::Deny, code, false) };
+            let text = text(&denied, "s/t");
+            assert!(text.ends_with(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_because_of_a_limit_names_the_kind_and_has_the_limit() {
+        for (kind, title) in [
+            ("rate", "Too many requests in a short time: try again"),
+            ("concurrency", "Too many calls at once: try again"),
+        ] {
+            let limit = json!({"limit_id": "l", "kind": kind});
+            let problem = Problem {
+                violated_limit: Some(Box::new(limit.clone())),
+                ..Problem::new(ProblemCode::RateLimited, "try again")
+            };
+            let error = super::problem(&problem, "r1");
+            assert_eq!((error.status, error.code), (429, -31_429));
+            assert_eq!(error.message, title);
+            let data: Value = serde_json::from_str(error.data.unwrap().get()).unwrap();
+            assert_eq!(data["violated_limits"], json!([limit]));
         }
     }
 

@@ -23,8 +23,8 @@ use crate::warrant::key::PublicKey;
 use super::bans::Bans;
 use super::settings::Settings;
 use super::status::{
-    AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, SubjectKind, TaintRule,
-    TenantStatus, ToolStatus,
+    AgentStatus, CredentialStatus, EACH, ServerKind, ServerStatus, ServerTrust, SubjectKind,
+    TaintRule, TenantStatus, ToolStatus,
 };
 use super::warrants::Warrants;
 
@@ -55,6 +55,19 @@ pub struct SharedLimit {
     /// A name, a glob of tools or servers, or `*`: each one on its own.
     pub subject: String,
     pub limit: Rc<Limit>,
+}
+
+impl SharedLimit {
+    /// Whether the limit counts a subject of its kind with this name.
+    #[must_use]
+    pub fn counts(&self, name: &str) -> bool {
+        match self.subject_kind {
+            SubjectKind::Tool | SubjectKind::Server => {
+                self.subject.parse::<Glob>().is_ok_and(|glob| glob.matches(name))
+            }
+            _ => self.subject == EACH || self.subject == name,
+        }
+    }
 }
 
 /// The grace period of reads if the tenant sets none: most of D1's incidents are shorter.

@@ -10,7 +10,7 @@ macro_rules! limits_of {
             $kind,
             "' AND subject IN (",
             $subject,
-            ", '*') AND covers = 'calls')))"
+            ", '*') AND covers = 'calls' ORDER BY subject, limit_id)))"
         )
     };
 }
@@ -40,7 +40,8 @@ macro_rules! shared_limits {
         "json((SELECT json_group_array(json_object('subject_kind', subject_kind, 'subject', subject, \
              'limit', json_object('limit_id', limit_id, 'created_at_ms', created_at_ms, 'revision', revision, 'rule', json(rule)))) \
            FROM (SELECT * FROM limits INDEXED BY limits_by_subject WHERE tenant = ?1 \
-             AND subject_kind IN ('tenant', 'group', 'tool', 'server', 'user'))))"
+             AND subject_kind IN ('tenant', 'group', 'tool', 'server', 'user') \
+             ORDER BY subject_kind, subject, limit_id)))"
     };
 }
 

@@ -266,6 +266,10 @@ pub const AGENT_STATE: &str = "SELECT state FROM agents WHERE agent = ?1";
 pub const STORED_ANSWER: &str = "SELECT fingerprint, row->>'response' FROM journal \
        WHERE request_key = ?1 \
      UNION ALL SELECT fingerprint, response FROM replay WHERE request_key = ?1 LIMIT 1";
+/// The answer at a sequence number is no longer the answer to its request id. It is in the journal, or in `replay`.
+pub const FORGET_REQUEST: &str =
+    "UPDATE journal SET request_key = NULL WHERE seq = ?1 AND request_key IS NOT NULL";
+pub const FORGET_REPLAY: &str = "DELETE FROM replay WHERE seq = ?1";
 pub const NONCE_USED: &str = "SELECT 1 FROM journal WHERE nonce_key = ?1 \
      UNION ALL SELECT 1 FROM nonces WHERE nonce_key = ?1 LIMIT 1";
 /// Key id and nonce.
@@ -433,6 +437,8 @@ pub const ALL: &[&str] = &[
     FORGET_DELIVERIES,
     AGENT_STATE,
     STORED_ANSWER,
+    FORGET_REQUEST,
+    FORGET_REPLAY,
     NONCE_USED,
     SIGNATURE_NONCE_USED,
     USE_SIGNATURE_NONCE,

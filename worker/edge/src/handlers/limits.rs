@@ -2,6 +2,7 @@
 
 use futures_util::future::try_join_all;
 use gateward_admin::api::limits::{LimitStates, SharedLimitState};
+use gateward_core::field::Label;
 use gateward_core::gate::limits::{agent_book, credential_book, request_book};
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::Terms;
@@ -22,9 +23,11 @@ use crate::http::{Request, json};
 use crate::lane;
 use crate::time_zones::offset_s;
 
-/// The state of an agent's limits (parameters `agent`, `credential`), or of one shared limit (parameter `limit`).
+/// The state of an agent's limits (parameters `agent`, `credential`), or of one shared limit (parameters `limit`,
+/// `subject`).
 pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
-    let (mut agent, mut credential, mut limit) = (caller.agent.clone(), None, None);
+    let (mut agent, mut credential) = (caller.agent.clone(), None);
+    let (mut limit, mut subject) = (None, None);
     if agent.is_some() {
         credential = Some(caller.key_id.clone());
     }
@@ -39,17 +42,24 @@ pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
             }
             "agent" => agent = Some(value.into_owned()),
             "credential" => credential = Some(value.into_owned()),
-            "limit" if caller.agent.is_some() => {
+            "limit" | "subject" if caller.agent.is_some() => {
                 let detail = "an agent's credential does not read what others used";
                 return Err(Problem::new(ProblemCode::Forbidden, detail));
             }
             "limit" => limit = Some(value.into_owned()),
+            "subject" => {
+                let problem = |expected: String| {
+                    Problem::new(ProblemCode::MalformedRequest, format!("`subject` {expected}"))
+                };
+                subject = Some(Label::parse(&value).map_err(problem)?);
+            }
             _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
     let states = match (limit, agent) {
         (Some(_), Some(_)) => return Err(malformed("limit", "left out, or `agent`")),
-        (Some(limit), None) => of_limit(&app.env, caller, &limit).await?,
+        (Some(limit), None) => of_limit(&app.env, caller, &limit, subject).await?,
+        (None, _) if subject.is_some() => return Err(malformed("subject", "used with `limit`")),
         (None, Some(agent)) => of_agent(&app.env, caller, agent, credential.as_deref()).await?,
         (None, None) => return Err(malformed("agent", "an agent's name")),
     };
@@ -79,7 +89,7 @@ async fn of_agent(
     let mut of_agent = states(of_requests.as_slice(), 1)?;
     of_agent.extend(states(&found.of_agent, 0)?);
     let asked = found.shared.iter().filter_map(|shared| {
-        let is_own = |group: &&String| shared.subject == EACH || shared.subject == **group;
+        let is_own = |group: &&String| shared.counts(group);
         let subjects: Vec<String> = match shared.subject_kind {
             SubjectKind::Tenant => vec![EACH.to_owned()],
             SubjectKind::Group => found.groups.iter().filter(is_own).cloned().collect(),
@@ -95,13 +105,20 @@ async fn of_agent(
     })
 }
 
-async fn of_limit(env: &Env, caller: &Caller, limit: &str) -> Result<LimitStates, Problem> {
+async fn of_limit(
+    env: &Env,
+    caller: &Caller,
+    limit: &str,
+    subject: Option<Label>,
+) -> Result<LimitStates, Problem> {
     let shared = d1::limits::shared(env, &caller.tenant).await?;
     let found = shared.iter().find(|shared| shared.limit.limit_id == limit);
     let found = found.ok_or_else(|| Problem::not_found("limit of several agents"))?;
-    let subjects = match found.subject_kind {
-        SubjectKind::Tenant => vec![EACH.to_owned()],
-        _ => Vec::new(),
+    let subjects = match (subject, found.subject_kind) {
+        (Some(subject), _) if found.counts(&subject) => vec![subject.to_string()],
+        (Some(_), _) => return Err(Problem::not_found("subject of the limit")),
+        (None, SubjectKind::Tenant) => vec![EACH.to_owned()],
+        (None, _) => Vec::new(),
     };
     let shared = of_shared(env, &caller.tenant, found, subjects).await?;
     Ok(LimitStates { shared, ..LimitStates::default() })

@@ -83,7 +83,7 @@ pub struct Refused {
 }
 
 /// The rate-limit headers that the lane sent. They are copied to the caller's response.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct RateFields([Option<String>; 2]);
 
 const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];

@@ -6,7 +6,7 @@ use gateward_core::approval::{
 use gateward_core::call::outcome::OutcomeRequest;
 use gateward_core::call::run::{ReportRequest, StartRequest};
 use gateward_core::decision::Decision;
-use gateward_core::field::Name;
+use gateward_core::field::{Label, Name};
 use gateward_core::gate::Response as AuthorizeResponse;
 use gateward_core::metrics::CONTENT_TYPE;
 use gateward_core::problem::ProblemCode;
@@ -612,6 +612,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
         .filtered("agent", reference::<Name>(), "The agent. An administrator must name one, or a limit.")
         .filtered("credential", reference::<Name>(), "A credential of it. An agent's own if left out.")
         .filtered("limit", reference::<Name>(), "A limit of the tenant, groups, tools, servers or users. Only administrators.")
+        .filtered("subject", reference::<Label>(), "Only this group, tool (`server/tool`), server or user. Only with a limit.")
         .answers::<LimitStates>()
         .refuses(&[NotFound, LaneUnavailable]),
         Operation::ListLimits => {

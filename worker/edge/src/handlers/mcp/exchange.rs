@@ -61,7 +61,10 @@ pub async fn exchange(
     let client = Rc::clone(&filter.client);
     let (app, era) = (&client.app, client.era);
     let id = filter.only_id();
-    let problem = |problem: &Problem| Refusal::problem(app, era, id.as_deref(), problem);
+    let problem = |problem: &Problem| Refusal {
+        rate: rate.clone(),
+        ..Refusal::problem(app, era, id.as_deref(), problem)
+    };
     if let Some(session) = &client.session {
         fields.push(("mcp-session-id".to_owned(), session.clone()));
     }

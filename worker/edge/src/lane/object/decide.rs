@@ -18,7 +18,7 @@ use gateward_core::registry::{self, CallRecords};
 use gateward_core::velocity::shared::CountRequest;
 use worker::Date;
 
-use super::leases::Answers;
+use super::leases::{Answers, MAX_ASKS};
 use super::state::{GateLane, line, storage_failed};
 use super::windows::AskedWindows;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
@@ -28,10 +28,6 @@ use crate::{d1, log};
 /// Loads that one call may wait for: its records, the tool that a server's routes name, its records again
 /// if the registry changed, and once more if it changed again.
 const MAX_LOADS: usize = 4;
-
-/// How often one call may ask counters of shared limits: once, and up to two more times if a limit was changed
-/// meanwhile.
-const MAX_ASKS: usize = 3;
 
 /// How often one call may ask windows: once, and again if the registry was changed meanwhile. A third time would
 /// take longer than a caller waits.
@@ -72,7 +68,8 @@ impl GateLane {
                     self.ask_windows(command, asked, &mut windows).await;
                     continue;
                 }
-                Stepped::NotLeased(needs, lanes) if asks < MAX_ASKS => {
+                // Once more, so that a call that does not get all its parts is denied.
+                Stepped::NotLeased(needs, lanes) if asks <= MAX_ASKS => {
                     asks += 1;
                     answers.ask(command, lanes, needs).await;
                     continue;
@@ -115,7 +112,7 @@ impl GateLane {
         // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
         let ttl_ms = settings.config.registry_ttl_ms;
-        for _ in 0..=MAX_ASKS + MAX_WINDOW_ASKS {
+        for _ in 0..=MAX_ASKS + 1 + MAX_WINDOW_ASKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
             match self.step(settings, routed, held, (answers, windows), admitted, now_ms)? {

@@ -40,25 +40,35 @@ const RETRY_RECALL_S: u64 = 1;
 /// Subjects for which a counter remembers when it last asked. With more, it forgets all.
 const MAX_RECALLED: usize = 1_000;
 
+/// How often one call may ask counters: once, and up to two more times if a limit was changed meanwhile.
+pub const MAX_ASKS: usize = 3;
+
 /// The answers of counters to one call. The lane holds the granted parts for the call until this is dropped.
 pub struct Answers<'a> {
     lane: &'a GateLane,
     by_book: Vec<(String, Answer)>,
+    /// How often the call asked.
+    asks: usize,
 }
 
 impl<'a> Answers<'a> {
     pub fn new(lane: &'a GateLane) -> Self {
-        Self { lane, by_book: Vec::new() }
+        Self { lane, by_book: Vec::new(), asks: 0 }
     }
 
     pub fn as_slice(&self) -> &[(String, Answer)] {
         &self.by_book
     }
 
-    /// Asks for everything that a call needs.
+    /// Asks for everything that a call needs. If the call has asked too often, the counters count as unavailable.
     pub async fn ask(&mut self, command: &GateCommand, lanes: u16, needs: Vec<Need>) {
         for need in &needs {
             self.drop_answer(&need.book());
+        }
+        self.asks += 1;
+        if self.asks > MAX_ASKS {
+            self.by_book.extend(needs.iter().map(|need| (need.book(), Answer::Unavailable)));
+            return;
         }
         let lane = self.lane;
         let asked = needs.into_iter().map(|need| async move {
