@@ -27,8 +27,9 @@ const WINDOW_SLOTS = 9;
 const GENESIS = "0".repeat(64);
 const POLICIES = ["base/provenance#reads-pass"];
 
-/** A key id as metrics show it. */
-const KEY_HASH = "kh_00000000";
+/** The hash of a key id, in a journal row and as metrics show it. */
+const KEY_HASH = 1_000_000_000;
+const KEY_LABEL = "kh_00000000";
 /** The last member of a journal row. */
 const METRICS_MEMBER = ',"metrics":';
 /** The members of a decision's row that its series need. */
@@ -302,7 +303,7 @@ export class GateLane extends DurableObject {
       const decided = DECIDED.exec(row);
       if (decided !== null) {
         const [, server, tool, decision, reason] = decided;
-        series.push(["decisions", [decision, reason], [server, tool]], ["credential_decisions", [decision], [KEY_HASH]]);
+        series.push(["decisions", [decision, reason], [server, tool]], ["credential_decisions", [decision], [KEY_LABEL]]);
       }
       for (const one of series) {
         const key = JSON.stringify(one);
@@ -320,7 +321,7 @@ export class GateLane extends DurableObject {
     const isNew = series.some((one) => !this.#toldSeries.has(one));
     const counts = [...metrics.values()].map((seqs) => seqs.length);
     const seqs = [...metrics.values()];
-    const report = { number: 1, journal_rows: 0, journal_age_ms: now - oldest, approvals_open: 0, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
+    const report = { number: 1, at_ms: now, journal_rows: 0, journal_age_ms: now - oldest, approvals_open: 0, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
     const before = first > 1 ? first - 1 : null;
