@@ -215,7 +215,7 @@ test("a lane without calls notices that D1 was restored before it deletes anythi
   expect(linesAbout(tenant, "log_restored").map(({ detail }) => detail)).toEqual([`receipts ${CALLS + 1} to ${2 * CALLS}`]);
 });
 
-test("a lane writes again more rows than it compares at once", async () => {
+test("a lane writes again more rows than it compares at once", { timeout: 180_000 }, async () => {
   const tenant = await gateward.tenant();
   const coder = await tenant.agent("coder", { request_rate: { capacity: MANY, refill_per_s: MANY } });
   await play(tenant, [coder], CALLS);

@@ -412,7 +412,7 @@ fn a_tool_that_cannot_be_registered_is_left_out_and_named() {
         tool("good", "the second"),
         tool("resources/read", ""),
         with_schema("reaches", json!({"$ref": "http://169.254.169.254/schema.json"})),
-        with_schema("bomb", json!({"pattern": r"^\p{L}{0,60}$"})),
+        with_schema("bomb", json!({"pattern": r"^(?:a{0,200}){0,200}$"})),
         with_schema("no_object", json!(true)),
         with_schema("deep", deep),
         large,
@@ -1017,7 +1017,7 @@ fn new_tools_are_written_down_once_a_minute_too() {
 #[test]
 fn a_tool_that_becomes_unusable_waits_and_stays_as_it_is_not() {
     let unusable = [
-        json!({"name": "a", "inputSchema": {"pattern": r"^\p{L}{0,60}$"}}),
+        json!({"name": "a", "inputSchema": {"pattern": r"^(?:a{0,200}){0,200}$"}}),
         json!({"name": "a", "inputSchema": {"$ref": "https://example.com/"}}),
         tool("a", &"x".repeat(MAX_DEFINITION_BYTES)),
         json!(r#"{"name":"a","description":"1","description":"2"}"#),
@@ -1116,7 +1116,7 @@ fn large_definitions_are_written_in_statements_that_d1_takes() {
 /// Regression: one listing with patterns that are expensive to compile blocked the isolate for 24 s and took 515 MB.
 #[test]
 fn a_listing_compiles_no_pattern_and_looks_at_a_bounded_number_of_them() {
-    let bomb = |at| json!({"name": format!("t{at}"), "inputSchema": {"pattern": r"^\p{L}{0,60}$"}});
+    let bomb = |at| json!({"name": format!("t{at}"), "inputSchema": {"pattern": r"^(?:a{0,200}){0,200}$"}});
     let plain = |name: &str| json!({"name": name, "inputSchema": {"pattern": "^[a-z]+$"}});
     let tools: Vec<Json> = (0..200).map(bomb).chain([plain("z"), tool("zz", "")]).collect();
     let registry = Registry::new();

@@ -783,6 +783,8 @@ fn no_tenant_takes_the_place_of_others_in_an_answer_for_all() {
 
 /// What the page, the dashboard and the alert rules name must exist.
 mod documents {
+    use regex_automata::meta::Regex;
+
     use super::*;
 
     fn document(name: &str) -> String {
@@ -790,11 +792,17 @@ mod documents {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
+    /// The groups of each match of a pattern. The first one is the whole match.
+    fn matches<'t>(pattern: &str, text: &'t str) -> Vec<Vec<&'t str>> {
+        let pattern = Regex::new(pattern).unwrap();
+        let groups = pattern.captures_iter(text);
+        groups.map(|groups| groups.iter().flatten().map(|at| &text[at.range()]).collect()).collect()
+    }
+
     /// Every `gateward_…` in a text.
     fn named(text: &str) -> Vec<String> {
-        let pattern = regex::Regex::new("gateward_[a-z_]+").unwrap();
-        let mut names: Vec<String> =
-            pattern.find_iter(text).map(|found| found.as_str().to_owned()).collect();
+        let found = matches("gateward_[a-z_]+", text);
+        let mut names: Vec<String> = found.iter().map(|found| found[0].to_owned()).collect();
         names.sort();
         names.dedup();
         names
@@ -832,19 +840,17 @@ mod documents {
 
     #[test]
     fn the_labels_in_queries_are_labels_of_their_metric() {
-        let pattern = regex::Regex::new(r"(gateward_[a-z_]+)\{([^}]*)\}").unwrap();
-        let label = regex::Regex::new(r#"([a-z_]+)\s*(?:=~|!~|!=|=)"#).unwrap();
         for name in ["metrics/dashboard.json", "metrics/alerts.yaml"] {
-            for found in pattern.captures_iter(&document(name)) {
+            for found in matches(r"(gateward_[a-z_]+)\{([^}]*)\}", &document(name)) {
                 let metric = Metric::ALL
                     .iter()
                     .copied()
                     .find(|it| stored(*it).iter().any(|name| *name == found[1]));
                 let definition = metric.unwrap().definition();
-                for label in label.captures_iter(&found[2]) {
+                for label in matches(r"([a-z_]+)\s*(?:=~|!~|!=|=)", found[2]) {
                     let own = definition.labels.iter().chain(definition.names);
-                    let known = own.copied().chain(["tenant", "le"]).any(|it| it == &label[1]);
-                    assert!(known, "{name}: {} has no label {}", &found[1], &label[1]);
+                    let known = own.copied().chain(["tenant", "le"]).any(|it| it == label[1]);
+                    assert!(known, "{name}: {} has no label {}", found[1], label[1]);
                 }
             }
         }
@@ -872,13 +878,11 @@ mod documents {
             assert!(page.contains(&row), "docs/metrics.md lacks:\n{row}");
         }
         let rules = document("metrics/alerts.yaml");
-        let alerts = regex::Regex::new(r"alert: (\w+)").unwrap();
-        let mut count = 0;
-        for alert in alerts.captures_iter(&rules) {
-            count += 1;
-            assert!(page.contains(&format!("\n### {}\n", &alert[1])), "{}", &alert[1]);
-            assert!(document("metrics/alerts.test.yaml").contains(&alert[1]), "{}", &alert[1]);
+        let alerts = matches(r"alert: (\w+)", &rules);
+        for alert in &alerts {
+            assert!(page.contains(&format!("\n### {}\n", alert[1])), "{}", alert[1]);
+            assert!(document("metrics/alerts.test.yaml").contains(alert[1]), "{}", alert[1]);
         }
-        assert_eq!(page.matches("\n### Gateward").count(), count);
+        assert_eq!(page.matches("\n### Gateward").count(), alerts.len());
     }
 }

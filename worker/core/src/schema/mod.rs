@@ -7,7 +7,7 @@
 //! - The cost of compiling is bounded beforehand ([`cost`]), and so is the cost of applying the schema
 //!   ([`applications`]).
 //! - External references are never fetched.
-//! - Patterns are matched in linear time, by an engine without backtracking.
+//! - Patterns are matched without backtracking, and the work of matching is bounded ([`Schema::check`]).
 //! - Error messages never contain argument values.
 
 mod applications;

@@ -66,7 +66,7 @@ impl Carried {
 
     fn of_member(member: &Json) -> Result<Self, Malformed> {
         let Json::Object(fields) = member else {
-            return Err(Malformed("its member must be an object"));
+            return Err(Malformed("`warrant`, or `tenuo` in `_meta`, must be an object"));
         };
         let is_known = |part: &str| matches!(part, "warrant" | "signature" | "approvals");
         if !fields.iter().all(|(part, _)| is_known(part)) {
