@@ -109,7 +109,7 @@ fn write(app: &App, counts: Vec<AuditCount>) {
             return;
         }
         let series = failures.iter().map(|((tenant, reason), count)| {
-            (tenant.as_str(), Series::FailedAuthentication(*reason), *count)
+            (tenant.as_str(), Series::FailedAuthentication(reason), *count)
         });
         if let Err(error) = d1::metrics::count(&env, series).await {
             let count: u64 = failures.values().sum();
