@@ -105,3 +105,16 @@ describe("a witness that", () => {
     await headOf(tenant).mirror();
   });
 });
+
+test("a witness has its time, even if the clock is set while it is asked", async () => {
+  const tenant = await gateward.tenant();
+  for (const witness of [good, bad]) witness.trust(logSigner(`${tenant.name}.head`).vkey);
+  const asked = bad.submissions.length;
+  bad.misbehave({ kind: "slow", ms: 1_000 }, 1);
+  await gateward.clockIsAhead(-HOUR_MS);
+  await tenant.api.create("/v1/groups", { group: "auditors" });
+  await eventually("the slow one is asked", () => bad.submissions.length > asked);
+  await gateward.clockIsAhead(0);
+  await cosigned(tenant, [good, bad]);
+  expect(failures(tenant)).toEqual([]);
+});

@@ -213,21 +213,23 @@ export async function send(url, fields, body, limitMs) {
 }
 
 /**
- * Sends a POST request and reads the answer, both within `limitMs`.
+ * Sends a POST request and reads the answer, both within `limitMs`. A timer measures that, because the clock can be set
+ * meanwhile.
  * @returns {Promise<string>} the status, a line break, and the answer's text; only the status when the answer has more
- *   than `maxBytes` or did not end in time
+ *   than `maxBytes`
  */
 export async function ask(url, fields, body, maxBytes, limitMs) {
   const abort = new AbortController();
-  const until = Date.now() + limitMs;
-  const sent = fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal: abort.signal });
-  const response = await within(sent, limitMs, () => {
+  const asked = async () => {
+    const response = await fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal: abort.signal });
+    return { status: response.status, bytes: await read(response, maxBytes, 0, limitMs) };
+  };
+  const { status, bytes } = await within(asked(), limitMs, () => {
     abort.abort();
     noAnswer();
   });
-  const bytes = await read(response, maxBytes, 0, until - Date.now());
   if (bytes === undefined) abort.abort();
-  return `${response.status}\n${new TextDecoder().decode(bytes)}`;
+  return `${status}\n${new TextDecoder().decode(bytes)}`;
 }
 
 /**
