@@ -134,7 +134,25 @@ pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word_at = 0;
     let mut seen = Word::default();
-    for character in text.chars() {
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        // Most texts have rows of letters of ASCII, and rows of its other characters.
+        let is_letter = character.is_ascii_alphabetic();
+        let is_alike = |byte: &u8| byte.is_ascii() && byte.is_ascii_alphabetic() == is_letter;
+        let row = rest.bytes().take_while(is_alike).count().max(character.len_utf8());
+        let (row, after) = rest.split_at_checked(row).unwrap_or((rest, ""));
+        rest = after;
+        if is_letter {
+            seen.ascii = true;
+            out.push_str(row);
+            continue;
+        }
+        if character.is_ascii() {
+            seen.close(&mut out, word_at);
+            out.push_str(row);
+            word_at = out.len();
+            continue;
+        }
         if is_invisible(character) {
             continue;
         }

@@ -91,10 +91,8 @@ impl<'t> Link<'t> {
         if !text.bytes().all(is_certain) {
             return None;
         }
-        let (scheme, place) = match text.split_once("://") {
-            Some((scheme, place)) if is_scheme(scheme) => (scheme, place),
-            _ => ("", text.strip_prefix("//").unwrap_or(text)),
-        };
+        let (scheme, place) =
+            split_scheme(text).unwrap_or_else(|| ("", text.strip_prefix("//").unwrap_or(text)));
         if !SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return None;
         }
@@ -103,7 +101,8 @@ impl<'t> Link<'t> {
             _ if scheme.eq_ignore_ascii_case("http") => ":80",
             _ => "",
         };
-        let end = place.find(['/', '?', '#']).unwrap_or(place.len());
+        let is_end = |byte: u8| matches!(byte, b'/' | b'?' | b'#');
+        let end = place.bytes().position(is_end).unwrap_or(place.len());
         let (authority, rest) = place.split_at_checked(end)?;
         let host = match authority.strip_suffix(own_port) {
             Some(host) if !own_port.is_empty() => host,
@@ -151,15 +150,15 @@ fn is_plain_name(name: &str) -> bool {
 /// Whether a text begins as a URL does.
 #[must_use]
 pub fn is_url(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
-        || text.starts_with("//")
-        || is_web(text)
-        || is_place(text)
+    split_scheme(text).is_some() || text.starts_with("//") || is_web(text) || is_place(text)
 }
 
-fn is_scheme(text: &str) -> bool {
+/// The scheme before `://`, and what is after it.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
+    let (scheme, rest) = text.split_at_checked(text.bytes().position(|byte| !is_part(byte))?)?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    Some((scheme, rest.strip_prefix("://").filter(|_| is_scheme)?))
 }
 
 /// `http:` or `https:`, with which clients go to a host, however many slashes follow. Nothing follows the name of the
@@ -173,19 +172,18 @@ fn is_web(text: &str) -> bool {
 
 /// A host with or without a path, which clients turn into a link.
 fn is_place(text: &str) -> bool {
-    let end = text.find(PLACE_ENDS).unwrap_or(text.len());
+    let end = text.bytes().position(ends_place).unwrap_or(text.len());
     text.split_at_checked(end)
         .is_some_and(|(host, rest)| is_linked(host, rest.trim_end_matches(':')))
 }
 
 /// What ends a host in a place.
-const PLACE_ENDS: [char; 4] = ['/', '?', '#', ':'];
+fn ends_place(byte: u8) -> bool {
+    matches!(byte, b'/' | b'?' | b'#' | b':')
+}
 
-/// Whether clients make a link of a host that is followed by `rest`, which is empty or begins with one of [`PLACE_ENDS`].
+/// Whether clients make a link of a host that is followed by `rest`, which is empty or [ends](ends_place) the host.
 fn is_linked(host: &str, rest: &str) -> bool {
-    if !is_name(host) {
-        return false;
-    }
     let Some((before, last)) = host.trim_end_matches('.').rsplit_once('.') else { return false };
     let www = before.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
     // `x.y?.z` and `is it x.y?` have no query.
@@ -203,8 +201,9 @@ fn is_linked(host: &str, rest: &str) -> bool {
     let alphabetic = (2..=MAX_DOMAIN_BYTES).contains(&last.len())
         && last.bytes().all(|byte| byte.is_ascii_alphabetic());
     let address = || host.parse::<Ipv4Addr>().is_ok_and(|address| !is_network(address, rest));
-    (alphabetic && (www || goes_on || is_in(LINKED_DOMAINS, last)))
-        || (goes_on && (last.starts_with("xn--") || address()))
+    ((alphabetic && (www || goes_on || is_in(LINKED_DOMAINS, last)))
+        || (goes_on && (last.starts_with("xn--") || address())))
+        && is_name(host)
 }
 
 /// `10.0.0.0/8`: a range of addresses. Nothing is sent to it.
@@ -345,11 +344,20 @@ fn is_edge(byte: u8) -> bool {
         && !matches!(byte, b'-' | b'.' | b'_' | b'/' | b'\\' | b':' | b'?' | b'#' | b'@')
 }
 
+/// Whether a host, or a user and a host, can contain the byte.
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'@')
+}
+
 /// Where the first URL begins. Reads no further than its first part, so that a token of many URLs is read
 /// in linear time.
 fn url_start(token: &str) -> Option<usize> {
     let mut part_at = 0;
     for (at, byte) in token.bytes().enumerate() {
+        // Most bytes begin nothing and end nothing.
+        if is_of_host(byte) {
+            continue;
+        }
         let part = token.get(part_at..at).unwrap_or_default();
         let after = token.get(at + 1..).unwrap_or_default();
         match byte {
@@ -401,10 +409,13 @@ fn url_start(token: &str) -> Option<usize> {
 /// or `https://x.com.evil.com`, a reader may have seen only the beginning. `.com` is the end of a host whose letters are
 /// outside of ASCII.
 fn place_start(token: &str, part_at: usize, part: &str) -> Option<usize> {
+    if !part.bytes().any(|byte| matches!(byte, b'.' | b'@')) {
+        return None;
+    }
     let part_end = part_at + part.len();
     let marked = part.trim_start_matches('_');
     let rest = marked.trim_start_matches(['.', '@']);
-    let end = rest.find(PLACE_ENDS).unwrap_or(rest.len());
+    let end = rest.bytes().position(ends_place).unwrap_or(rest.len());
     let host = rest.get(..end)?;
     // `_x.com_` is in Markdown's emphasis.
     let host = if marked.len() < part.len() { host.trim_end_matches('_') } else { host };
@@ -428,16 +439,14 @@ fn goes_to_host(text: &str) -> bool {
     let slashes = text.len() - rest.len();
     let rest = rest.get(..rest.floor_char_boundary(MAX_HOST_BYTES)).unwrap_or_default();
     let rest = rest.trim_start_matches('@');
-    let end = rest.find(['/', '?', '#', ':', '\\']).unwrap_or(rest.len());
+    let end = rest.bytes().position(|byte| ends_place(byte) || byte == b'\\').unwrap_or(rest.len());
     slashes >= 2 && rest.get(..end).is_some_and(|host| host.contains('.') && is_host(host))
 }
 
 /// The bytes of the URL with which a text begins: up to a quote or to a parenthesis that it did not open. A host without
 /// a path ends before a separator.
 fn url_bytes(text: &str) -> usize {
-    let is_host =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'@');
-    let host = text.bytes().position(|byte| !is_host(byte)).unwrap_or(text.len());
+    let host = text.bytes().position(|byte| !is_of_host(byte)).unwrap_or(text.len());
     if matches!(text.as_bytes().get(host), Some(b',' | b';' | b'(' | b'=')) {
         return host;
     }

@@ -17,6 +17,7 @@
 
 pub mod action;
 pub mod call;
+mod class;
 pub mod destinations;
 pub mod explanation;
 pub mod extract;

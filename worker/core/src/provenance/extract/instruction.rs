@@ -3,7 +3,7 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::scan::{Kind, scan};
-use super::text::{component, sorted, value};
+use super::text::{sorted, value};
 
 /// Bytes of an instruction: some 2,500 words.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
@@ -64,10 +64,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
                 continue;
             }
             for span in [Some(span), without_possessive(span)].into_iter().flatten() {
-                if let Some(form) = form.of(span) {
-                    take(key.hash(form));
-                }
-                component(key, &mut form, span, take);
+                form.each(span, &mut |form| take(key.hash(form)));
             }
         }
     }

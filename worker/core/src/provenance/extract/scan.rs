@@ -3,6 +3,10 @@
 //! A table gives the class of each byte. Words in lower case, which most of a prose text is, cost nothing
 //! else. All other words, and each line, are looked at more closely.
 
+use super::super::class::{
+    AT, BANG, COLON, Classes, DIGIT, DOT, HARD, HASH, HIGH, MARK, QUOTE, SEPARATOR, SLASH, SOFT,
+    SPACE, UPPER, class, class_of,
+};
 use super::super::link;
 use super::super::normal::MAX_VALUE_BYTES;
 use super::super::reference;
@@ -32,55 +36,6 @@ const MAX_NAME_BYTES: usize = 48;
 
 /// Words of a name in capitals.
 const MAX_NAME_WORDS: usize = 6;
-
-const UPPER: u8 = 1;
-const DIGIT: u8 = 2;
-/// Punctuation that identifiers contain.
-const MARK: u8 = 4;
-/// Punctuation that also separates values.
-const SOFT: u8 = 8;
-const HIGH: u8 = 16;
-const SPACE: u8 = 32;
-/// Quotes, brackets and tabs, which no value contains.
-const HARD: u8 = 64;
-const LINE: u8 = 128;
-const SEPARATOR: u8 = SPACE | HARD | LINE;
-
-const CLASSES: [u8; 256] = classes();
-
-const fn classes() -> [u8; 256] {
-    let mut classes = [0; 256];
-    let mut byte = 0_u8;
-    loop {
-        let class = match byte {
-            b'a'..=b'z' => 0,
-            b'A'..=b'Z' => UPPER,
-            b'0'..=b'9' => DIGIT,
-            b'\n' | b'\r' => LINE,
-            b'"' | b'<' | b'>' | b'`' | b'|' | b'{' | b'}' | b'[' | b']' | b'\t' => HARD,
-            b',' | b';' | b'(' | b')' | b'\'' | b'=' | b'!' | b'?' | b':' => SOFT,
-            0x80.. => HIGH,
-            0..=b' ' => SPACE,
-            _ => MARK,
-        };
-        #[expect(clippy::indexing_slicing, reason = "a byte is below 256")]
-        {
-            classes[byte as usize] = class;
-        }
-        if byte == u8::MAX {
-            return classes;
-        }
-        byte += 1;
-    }
-}
-
-fn class(byte: u8) -> u8 {
-    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
-}
-
-fn class_of(text: &str) -> u8 {
-    text.bytes().fold(0, |all, byte| all | class(byte))
-}
 
 /// A place in the text: the offsets of its first byte and of the one after its last.
 type Place = (usize, usize);
@@ -144,31 +99,42 @@ pub fn scan<'t>(text: &'t str, found: &mut dyn FnMut(Kind, &'t str)) {
         named: 0,
         groups: None,
     };
-    let (mut word_at, mut word, mut line) = (0, 0, 0);
-    for (at, byte) in text.bytes().enumerate() {
-        let class = class(byte);
-        word |= class;
-        if class & SEPARATOR == 0 {
-            continue;
-        }
+    let bytes = text.as_bytes();
+    let (mut rest_at, mut line) = (0, 0);
+    // Letters in lower case and spaces are skipped, up to the first other byte.
+    while let Some(rest) = bytes.get(rest_at..)
+        && let Some(skipped) = rest.iter().position(|byte| class(*byte) & !SPACE != 0)
+    {
+        let before = rest.get(..skipped).unwrap_or_default();
+        let begun = before.iter().rev().take_while(|byte| class(**byte) == 0).count();
+        let start = rest_at + skipped - begun;
+        let (mut end, mut word) = (rest_at + skipped, 0);
+        // The rest of the word.
+        let separator = loop {
+            let Some(byte) = bytes.get(end) else { break b' ' };
+            let class = class(*byte);
+            word |= class;
+            if class & SEPARATOR != 0 {
+                break *byte;
+            }
+            end += 1;
+        };
         line |= word;
-        // Nothing but letters in lower case: most words.
         if word & !SEPARATOR != 0 {
-            scanner.word((word_at, at), word);
+            scanner.word((start, end), word);
         }
-        match byte {
-            b'"' => scanner.quote(0, at, at + 1),
-            b'`' => scanner.quote(1, at, at + 1),
+        match separator {
+            b'"' => scanner.quote(0, end, end + 1),
+            b'`' => scanner.quote(1, end, end + 1),
             b'\n' | b'\r' => {
-                scanner.end_line(at, line);
+                scanner.end_line(end, line);
                 line = 0;
             }
             _ => {}
         }
-        (word_at, word) = (at + 1, 0);
+        rest_at = end + 1;
     }
-    scanner.word((word_at, text.len()), word);
-    scanner.end_line(text.len(), line | word);
+    scanner.end_line(text.len(), line);
 }
 
 struct Scanner<'t, 'f> {
@@ -208,23 +174,26 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    /// A word that is more than letters in lower case.
-    fn word(&mut self, (start, end): Place, class: u8) {
+    /// A word that is more than letters in lower case, and the classes of its bytes and of the separator after it.
+    fn word(&mut self, (start, end): Place, all: Classes) {
         let Some(word) = self.text.get(start..end) else { return };
-        if class & (SOFT | HIGH) != 0 {
+        if all & (QUOTE | HIGH) != 0 {
             self.quotes_in(word, start);
         }
-        let begun = word.trim_start_matches([',', ';', '(', '\'', '=', '!', '?', ':', '*']);
+        let begun = word.trim_start_matches(is_before);
         let start = end - begun.len();
-        let after = [',', ';', '(', ')', '\'', '=', '!', '?', ':', '*', '.'];
-        let core = begun.trim_end_matches(after);
+        let core = begun.trim_end_matches(|last| is_before(last) || matches!(last, ')' | '.'));
         let place = (start, start + core.len());
         let class = class_of(core);
         let first = core.chars().next();
         if class & (MARK | SOFT) != 0 {
             let found = &mut *self.found;
-            let linked = link::each_url(begun, &mut |url| found(Kind::Link, url));
-            link::each_address(core, &mut |address| found(Kind::Address, address));
+            // Each URL has one of these.
+            let linked = all & (DOT | SLASH | AT | COLON) != 0
+                && link::each_url(begun, &mut |url| found(Kind::Link, url));
+            if class & AT != 0 {
+                link::each_address(core, &mut |address| found(Kind::Address, address));
+            }
             if linked {
                 return;
             }
@@ -249,7 +218,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// The parts of a word with punctuation in it, such as `key=value`, `a/b`, `#general` or `Alice's`.
-    fn parts(&mut self, core: &'t str, class: u8) {
+    fn parts(&mut self, core: &'t str, class: Classes) {
         let is_number = |byte: u8| class_of_number(byte) || !byte.is_ascii();
         if core.bytes().all(is_number) {
             return;
@@ -257,10 +226,10 @@ impl<'t> Scanner<'t, '_> {
         if class & SOFT != 0 {
             (self.found)(Kind::Value, core);
         }
-        if core.bytes().any(|byte| matches!(byte, b'#' | b'!' | b'@')) {
+        if class & (AT | HASH | BANG) != 0 {
             reference::each_repository(core, &mut |it| (self.found)(Kind::Value, it));
         }
-        for part in core.split([',', ';', '(', ')', '\'', '=', '!', '?', ':', '/', '\\']) {
+        for part in core.split(is_between) {
             let part = part.trim_start_matches(['#', '@']);
             if part.len() > 1 && part.len() < core.len() {
                 (self.found)(Kind::Value, part);
@@ -270,19 +239,23 @@ impl<'t> Scanner<'t, '_> {
 
     /// The quotations that begin or end in a word.
     fn quotes_in(&mut self, word: &str, start: usize) {
-        let mut before = None;
-        let mut characters = word.char_indices().peekable();
-        while let Some((at, character)) = characters.next() {
-            let (at, after) = (start + at, start + at + character.len_utf8());
-            let edge = |other: Option<char>| !other.is_some_and(char::is_alphanumeric);
-            match character {
-                '\'' if edge(before) || edge(characters.peek().map(|(_, next)| *next)) => {
-                    self.quote(2, at, after);
+        let mut before = ' ';
+        for (at, character) in word.char_indices() {
+            let after = at + character.len_utf8();
+            let next = || word.get(after..).and_then(|rest| rest.chars().next());
+            let kind = match character {
+                // An apostrophe has letters on both sides.
+                '\'' if before.is_alphanumeric() && next().is_some_and(char::is_alphanumeric) => {
+                    None
                 }
-                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => self.quote(3, at, after),
-                _ => {}
+                '\'' => Some(2),
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => Some(3),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                self.quote(kind, start + at, start + after);
             }
-            before = Some(character);
+            before = character;
         }
     }
 
@@ -372,7 +345,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// The line as a whole, the value of a field, the items of a list, and the cells of a table.
-    fn end_line(&mut self, end: usize, class: u8) {
+    fn end_line(&mut self, end: usize, class: Classes) {
         self.end_name();
         self.end_groups();
         self.quotes = [None; 4];
@@ -417,6 +390,16 @@ impl<'t> Scanner<'t, '_> {
 /// Where two bytes first occur. In lines as short as these, the library's search costs more to set up than to run.
 fn find_two(text: &str, two: &[u8; 2]) -> Option<usize> {
     text.as_bytes().windows(2).position(|window| window == two)
+}
+
+/// What can be before a word in prose, and also after it.
+fn is_before(character: char) -> bool {
+    matches!(character, ',' | ';' | '(' | '\'' | '=' | '!' | '?' | ':' | '*')
+}
+
+/// What separates the parts of a word.
+fn is_between(character: char) -> bool {
+    matches!(character, ',' | ';' | '(' | ')' | '\'' | '=' | '!' | '?' | ':' | '/' | '\\')
 }
 
 /// Whether a number, a date or a time may contain the byte. Its parts are not values: of `1,200.50` the

@@ -2,12 +2,13 @@
 
 use super::super::key::{Hashes, ValueKey};
 use super::super::leaves;
-use super::super::normal::{Form, decodings};
+use super::super::normal::decodings;
 use super::super::part::{Kind, MAX_READ_BYTES, Part, looks_like_json};
 use super::super::result::{
     MAX_RESULT_VALUES, MAX_UNTRUSTED_VALUES, Observed, ResultLevel, ResultTrust,
 };
-use super::text::{component, sorted, text, verbatim};
+use super::scan::Kind as Span;
+use super::text::{Reader, sorted, verbatim};
 use crate::decode::binary;
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::text::{is_binary, readings};
@@ -63,7 +64,6 @@ pub fn result(
     };
     let mut values = Values {
         key,
-        form: Form::new(),
         trusted: Bounded::new(MAX_RESULT_VALUES),
         untrusted: Bounded::new(MAX_UNTRUSTED_VALUES),
         incomplete: false,
@@ -89,7 +89,6 @@ pub fn result(
 /// The values of a result.
 struct Values<'k> {
     key: &'k ValueKey,
-    form: Form,
     trusted: Bounded,
     untrusted: Bounded,
     /// Whether something was not read.
@@ -98,16 +97,18 @@ struct Values<'k> {
 
 impl Values<'_> {
     fn of_json(&mut self, value: &Json, level: ResultLevel, rules: &[Rule<'_>]) {
-        let Self { key, form, trusted, untrusted, .. } = self;
+        let Self { key, trusted, untrusted, .. } = self;
+        let mut reader = Reader::new(key);
         each_leaf(value, level, rules, &mut |leaf, level| {
             if level == ResultLevel::Trusted {
-                of_leaf(key, leaf, form, &mut |hash| trusted.take(hash));
+                of_leaf(&mut reader, leaf, &mut |hash| trusted.take(hash));
             }
         });
         // An attacker who repeats a value does not change who wrote it elsewhere.
+        let mut reader = Reader::new(key);
         each_leaf(value, level, rules, &mut |leaf, level| {
             if level == ResultLevel::Untrusted {
-                of_leaf(key, leaf, form, &mut |hash| {
+                of_leaf(&mut reader, leaf, &mut |hash| {
                     if !trusted.hashes.contains(&hash) {
                         untrusted.take(hash);
                     }
@@ -119,20 +120,18 @@ impl Values<'_> {
     fn of_text(&mut self, whole: &str, level: ResultLevel) {
         let read = whole.get(..whole.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
         self.incomplete |= read.len() < whole.len();
-        let Self { key, form, trusted, untrusted, .. } = self;
+        let Self { key, trusted, untrusted, .. } = self;
+        let mut reader = Reader::new(key);
         let into = if level == ResultLevel::Trusted { trusted } else { untrusted };
         if read.len() <= MAX_WHOLE_BYTES {
-            if let Some(form) = form.of(read) {
-                into.take(key.hash(form));
-            }
-            component(key, form, read, &mut |hash| into.take(hash));
-            verbatim(key, form, read, &mut |hash| into.take(hash));
+            of_string(&mut reader, read, &mut |hash| into.take(hash));
+        } else {
+            reader.text(read, &mut |hash| into.take(hash));
         }
-        text(key, read, &mut |hash| into.take(hash));
         // Its author could have hidden a value in the escapes of JSON that exceeds the bounds.
         if level == ResultLevel::Untrusted && looks_like_json(read) && read.contains('\\') {
             let kinds = Escapes { backslash: true, ..Escapes::default() };
-            text(key, &escapes::decode(read, kinds).0, &mut |hash| into.take(hash));
+            reader.text(&escapes::decode(read, kinds).0, &mut |hash| into.take(hash));
         }
     }
 
@@ -169,7 +168,7 @@ pub fn items<'a>(
     trusted: bool,
 ) -> Observed {
     let max = if trusted { MAX_RESULT_VALUES } else { MAX_UNTRUSTED_VALUES };
-    let (mut found, mut form) = (Bounded::new(max), Form::new());
+    let (mut found, mut reader) = (Bounded::new(max), Reader::new(key));
     let mut left = MAX_READ_BYTES;
     for item in items {
         leaves::each_leaf(item, &mut |leaf| {
@@ -181,7 +180,7 @@ pub fn items<'a>(
                     return;
                 }
             }
-            of_leaf(key, leaf, &mut form, &mut |hash| found.take(hash));
+            of_leaf(&mut reader, leaf, &mut |hash| found.take(hash));
         });
     }
     let (hashes, incomplete) = (sorted(found.hashes), found.incomplete && !trusted);
@@ -193,26 +192,33 @@ pub fn items<'a>(
 /// [`MAX_RESULT_VALUES`].
 #[must_use]
 pub fn arguments(key: &ValueKey, input: &Json) -> (Vec<u64>, bool) {
-    let (mut sent, mut form) = (Bounded::new(MAX_RESULT_VALUES), Form::new());
+    let (mut sent, mut reader) = (Bounded::new(MAX_RESULT_VALUES), Reader::new(key));
     leaves::each_leaf(input, &mut |leaf| {
-        of_leaf(key, leaf, &mut form, &mut |hash| sent.take(hash));
+        of_leaf(&mut reader, leaf, &mut |hash| sent.take(hash));
         // A server can decode what it stores.
         for decoded in leaf.as_str().map(decodings).into_iter().flatten() {
-            of_leaf(key, &Json::String(decoded), &mut form, &mut |hash| sent.take(hash));
+            of_leaf(&mut reader, &Json::String(decoded), &mut |hash| sent.take(hash));
         }
     });
     (sorted(sent.hashes), sent.incomplete)
 }
 
-fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut dyn FnMut(u64)) {
-    if let Some(form) = form.of_json(leaf) {
-        take(key.hash(form));
+fn of_leaf(reader: &mut Reader<'_>, leaf: &Json, take: &mut dyn FnMut(u64)) {
+    match leaf {
+        Json::String(string) => of_string(reader, string, take),
+        _ => {
+            if let Some(form) = reader.form.of_json(leaf) {
+                take(reader.key.hash(form));
+            }
+        }
     }
-    if let Json::String(string) = leaf {
-        component(key, form, string, take);
-        verbatim(key, form, string, take);
-        text(key, string, take);
-    }
+}
+
+/// A text that is also a value as a whole.
+fn of_string(reader: &mut Reader<'_>, string: &str, take: &mut dyn FnMut(u64)) {
+    reader.value(Span::Value, string, take);
+    verbatim(reader.key, &mut reader.form, string, take);
+    reader.text(string, take);
 }
 
 /// What is left of a pointer below a value, and its level.

@@ -15,6 +15,7 @@ mod shape;
 pub use decode::{MAX_DECODED_BYTES, MAX_DECODINGS, decodings};
 pub(super) use shape::month;
 
+use super::class::{BREAK, Classes, DIGIT, HIGH, SLASH, SPACE, UPPER, class_of};
 use crate::json::Json;
 
 /// Bytes of a value. Addresses, paths and URLs are shorter, except for URLs that carry data. A longer text is
@@ -43,94 +44,107 @@ impl Form {
     /// that ends with `..`.
     pub fn of(&mut self, text: &str) -> Option<&[u8]> {
         self.length = 0;
-        if ends_above(text) {
-            return None;
-        }
-        let text = stripped(text);
-        if self.fold(text, path_at(text.as_bytes()))? {
-            self.compact();
-        }
-        self.bytes.get(..self.length)
+        let text = Stripped::new(text);
+        self.lower(&text)
     }
 
     /// The form of a place on the web: host and path without scheme. It begins with `//`, so that a file
     /// named `readme.md` is another value than the host `readme.md`.
     pub fn of_place(&mut self, place: &str) -> Option<&[u8]> {
         self.length = 0;
-        if ends_above(place) {
-            return None;
-        }
         self.push(b'/')?;
         self.push(b'/')?;
-        let place = stripped(place).trim_end_matches('/');
-        self.fold(place, path_at(place.as_bytes()))?;
-        self.bytes.get(..self.length)
+        let mut place = Stripped::new(place);
+        place.text = place.text.trim_end_matches('/');
+        self.lower(&place)
     }
 
     /// The form of a component of a URL's path, which keeps its case.
     pub fn of_component(&mut self, component: &str) -> Option<&[u8]> {
         self.length = 0;
-        if self.fold(stripped(component), 0)? {
+        self.fold(&Stripped::new(component), 0)
+    }
+
+    /// Calls `found` with the normal form of a text and, if it has capitals, with its form as a component.
+    // Inlined into each caller, it was larger and no faster.
+    #[inline(never)]
+    pub fn each(&mut self, text: &str, found: &mut dyn FnMut(&[u8])) {
+        let text = Stripped::new(text);
+        self.length = 0;
+        if let Some(form) = self.lower(&text) {
+            found(form);
+        }
+        self.length = 0;
+        if text.has_upper()
+            && let Some(form) = self.fold(&text, 0)
+        {
+            found(form);
+        }
+    }
+
+    /// The normal form of a number or string. `None` also for the other kinds.
+    pub fn of_json(&mut self, value: &Json) -> Option<&[u8]> {
+        let (mut integer, mut double) = (itoa::Buffer::new(), ryu_js::Buffer::new());
+        self.of(match value {
+            Json::Integer(number) => integer.format(*number),
+            Json::Number(number) => double.format_finite(*number),
+            Json::Verbatim(text) | Json::String(text) => text,
+            Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => return None,
+        })
+    }
+
+    /// Appends the text in lower case, up to its path.
+    fn lower(&mut self, text: &Stripped<'_>) -> Option<&[u8]> {
+        let path_at = match text.classes & SLASH {
+            0 => text.text.len(),
+            _ => path_at(text.text.as_bytes()),
+        };
+        if text.is_above { None } else { self.fold(text, path_at) }
+    }
+
+    /// Appends the text in lower case up to its path, with its gaps collapsed. If nothing is before it, a number, date or
+    /// account number gets its one spelling.
+    fn fold(&mut self, text: &Stripped<'_>, path_at: usize) -> Option<&[u8]> {
+        let Stripped { text, classes, .. } = *text;
+        if text.is_empty() || text.len() > MAX_VALUE_BYTES {
+            return None;
+        }
+        let begin = self.length;
+        let has_two_spaces = || text.as_bytes().windows(2).any(|two| two == b"  ");
+        if classes & (BREAK | HIGH) != 0 || (classes & SPACE != 0 && has_two_spaces()) {
+            self.fold_characters(text, path_at)?;
+        } else {
+            // Most texts. Their gaps are collapsed already.
+            self.length += text.len();
+            let out = self.bytes.get_mut(begin..self.length)?;
+            out.copy_from_slice(text.as_bytes());
+            out.get_mut(..path_at)?.make_ascii_lowercase();
+        }
+        // Letters and digits without a sign or a gap have one spelling.
+        if begin == 0 && classes & DIGIT != 0 && classes & !(UPPER | DIGIT) != 0 {
             self.compact();
         }
         self.bytes.get(..self.length)
     }
 
-    /// The normal form of a number or string. `None` also for the other kinds.
-    pub fn of_json(&mut self, value: &Json) -> Option<&[u8]> {
-        match value {
-            Json::Integer(number) => self.of(itoa::Buffer::new().format(*number)),
-            Json::Number(number) => self.of(ryu_js::Buffer::new().format_finite(*number)),
-            Json::Verbatim(text) | Json::String(text) => self.of(text),
-            Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
-        }
-    }
-
-    /// Appends the text in lower case, up to its path, with its gaps collapsed. Returns whether it has a digit.
-    fn fold(&mut self, text: &str, path_at: usize) -> Option<bool> {
-        if text.is_empty() || text.len() > MAX_VALUE_BYTES {
-            return None;
-        }
-        let is_plain = |byte: u8| byte.is_ascii() && byte > b' ';
-        if text.bytes().all(is_plain) {
-            let out = self.bytes.get_mut(self.length..self.length + text.len())?;
-            out.copy_from_slice(text.as_bytes());
-            out.get_mut(..path_at)?.make_ascii_lowercase();
-            self.length += text.len();
-            return Some(text.bytes().any(|byte| byte.is_ascii_digit()));
-        }
-        let (mut digit, mut gap) = (false, None);
-        if text.is_ascii() {
-            for (at, byte) in text.bytes().enumerate() {
-                if matches!(byte, b'\t'..=b'\r' | b' ') {
-                    gap = Some(widened(gap, !matches!(byte, b' ' | b'\t')));
-                    continue;
-                }
-                if let Some(byte) = gap.take() {
-                    self.push(byte)?;
-                }
-                digit |= byte.is_ascii_digit();
-                self.push(if at < path_at { byte.to_ascii_lowercase() } else { byte })?;
-            }
-            return Some(digit);
-        }
+    /// The same for a text that can have other gaps than one space, and characters outside of ASCII.
+    fn fold_characters(&mut self, text: &str, path_at: usize) -> Option<()> {
+        let mut gap = 0;
         for (at, character) in text.char_indices() {
             if character.is_whitespace() {
                 let line = matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
-                gap = Some(widened(gap, line));
+                gap = widened(gap, line);
                 continue;
             }
-            if let Some(byte) = gap.take() {
-                self.push(byte)?;
+            if gap != 0 {
+                self.push(std::mem::take(&mut gap))?;
             }
-            digit |= character.is_ascii_digit();
-            let mut utf8 = [0; 4];
             let folded = if at < path_at { lower(character) } else { character };
-            for byte in folded.encode_utf8(&mut utf8).bytes() {
+            for byte in folded.encode_utf8(&mut [0; 4]).bytes() {
                 self.push(byte)?;
             }
         }
-        Some(digit)
+        Some(())
     }
 
     fn push(&mut self, byte: u8) -> Option<()> {
@@ -173,22 +187,19 @@ fn path_at(text: &[u8]) -> usize {
     rest.iter().position(is_end).map_or(text.len(), |end| authority + end)
 }
 
-/// Whether a path ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be `old/`, and
-/// `old/..?` too.
-fn ends_above(text: &str) -> bool {
-    let (kept, dropped) = split(text);
-    kept.ends_with(['/', '\\']) && dropped.trim_start().starts_with('.')
-}
-
 /// A gap with a line break anywhere is a line break. So a second line is never taken for a second word.
-fn widened(gap: Option<u8>, line: bool) -> u8 {
-    if line || gap == Some(b'\n') { b'\n' } else { b' ' }
+fn widened(gap: u8, line: bool) -> u8 {
+    if line || gap == b'\n' { b'\n' } else { b' ' }
 }
 
 /// Simple lower case. A letter outside of ASCII never becomes an ASCII letter: the Kelvin sign does not become `k`.
 fn lower(character: char) -> char {
     if character.is_ascii() {
         return character.to_ascii_lowercase();
+    }
+    // The tables of conversions take longer to search.
+    if !character.is_uppercase() {
+        return character;
     }
     let mut lower = character.to_lowercase();
     let (Some(small), None) = (lower.next(), lower.next()) else { return character };
@@ -203,26 +214,26 @@ fn lower(character: char) -> char {
 /// any punctuation can follow a value.
 #[must_use]
 pub fn is_exact(text: &str) -> bool {
+    if is_bare(text) {
+        return true;
+    }
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
     let begun = text.trim_start_matches(is_around);
     let (kept, after) = begun.split_at(begun.trim_end_matches(is_after).len());
     let before = text.get(..text.len() - begun.len()).unwrap_or_default();
-    let closes = |open: char, close: char| {
-        PAIRS.iter().any(|(left, right)| left.contains(open) && right.contains(close))
-    };
     let one = |dropped: &str| {
         let mut letters = dropped.chars();
         (letters.next(), letters.next().is_none())
     };
     let ((open, one_before), (close, one_after)) = (one(before), one(after));
-    let is_closed = match (open, close) {
+    let is_closed = |(left, right): &(&str, &str)| match (open, close) {
         (None, None) => true,
-        (Some(open), Some(close)) => closes(open, close),
-        (Some(open), None) => kept.contains(|letter| closes(open, letter)),
-        (None, Some(close)) => kept.contains(|letter| closes(letter, close)),
+        (Some(open), Some(close)) => left.contains(open) && right.contains(close),
+        (Some(open), None) => left.contains(open) && kept.contains(|it| right.contains(it)),
+        (None, Some(close)) => right.contains(close) && kept.contains(|it| left.contains(it)),
     };
-    one_before && one_after && is_closed
+    one_before && one_after && PAIRS.iter().any(is_closed)
 }
 
 /// Quotes and brackets, by what opens and what closes.
@@ -239,15 +250,38 @@ const PAIRS: [(&str, &str); 10] = [
     ("«»", "»«"),
 ];
 
-/// The text without what surrounds a value in prose.
-fn stripped(text: &str) -> &str {
-    split(text).0
+/// A text without what surrounds a value in prose.
+struct Stripped<'t> {
+    text: &'t str,
+    classes: Classes,
+    /// Whether it is a path that ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be
+    /// `old/`, and `old/..?` too.
+    is_above: bool,
 }
 
-/// The same, and what is dropped after it.
-fn split(text: &str) -> (&str, &str) {
-    let text = text.trim_start_matches(is_around);
-    text.split_at(text.trim_end_matches(is_after).len())
+impl<'t> Stripped<'t> {
+    fn new(text: &'t str) -> Self {
+        if is_bare(text) {
+            return Self { text, classes: class_of(text), is_above: false };
+        }
+        let text = text.trim_start_matches(is_around);
+        let (text, dropped) = text.split_at(text.trim_end_matches(is_after).len());
+        let is_above = text.ends_with(['/', '\\']) && dropped.trim_start().starts_with('.');
+        Self { text, classes: class_of(text), is_above }
+    }
+
+    fn has_upper(&self) -> bool {
+        self.classes & UPPER != 0
+            || (self.classes & HIGH != 0 && self.text.contains(char::is_uppercase))
+    }
+}
+
+/// Whether nothing surrounds a value, as around most: it begins and ends with a letter or digit.
+fn is_bare(text: &str) -> bool {
+    match text.as_bytes() {
+        [first, .., last] => first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric(),
+        _ => false,
+    }
 }
 
 /// What can be before a value in prose.

@@ -52,7 +52,7 @@ impl Short {
 
 /// The one spelling of a number, date or account number in lower case. `None` if the text is none of these.
 pub fn compact(text: &[u8]) -> Option<Short> {
-    if text.len() > MAX_SHAPE_BYTES {
+    if text.len() > MAX_SHAPE_BYTES || !text.iter().all(is_shape) {
         return None;
     }
     match text {
@@ -61,6 +61,13 @@ pub fn compact(text: &[u8]) -> Option<Short> {
         [b'+', rest @ ..] => digits(rest, true),
         _ => date(text).or_else(|| number(text)).or_else(|| digits(text, false)),
     }
+}
+
+/// Whether a number, date or account number can contain the byte. Most texts with a digit have another one.
+fn is_shape(byte: &u8) -> bool {
+    let is_sign =
+        |byte| matches!(byte, b'-' | b'/' | b'.' | b',' | b'\'' | b'(' | b')' | b'+' | b'$');
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b' ' | 0x80..) || is_sign(*byte)
 }
 
 fn is_gap(byte: u8) -> bool {
@@ -213,8 +220,9 @@ fn year(text: &[u8]) -> Option<&[u8]> {
 
 /// The number of a month from its English name in lower case, of which three letters are enough.
 pub fn month(text: &[u8]) -> Option<u8> {
-    let is_named = |month: &&str| text.len() >= 3 && month.as_bytes().starts_with(text);
-    let at = MONTHS.iter().position(is_named)?;
+    let begun = text.first_chunk::<3>()?;
+    let at = MONTHS.iter().position(|month| month.as_bytes().starts_with(begun))?;
+    MONTHS.get(at).filter(|month| month.as_bytes().starts_with(text))?;
     u8::try_from(at + 1).ok()
 }
 
