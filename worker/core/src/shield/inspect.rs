@@ -3,6 +3,7 @@
 mod forms;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
 use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, begins_as_json, each_literal, each_text};
 use super::rule::{Rule, Rules};
-use super::scan::{self, Context, Scan};
+use super::scan::{Context, Scan};
 use crate::json::{self, Json};
 use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
 use crate::provenance::{ArgumentRoles, Role, ValueKey};
@@ -292,16 +293,12 @@ impl Inspection<'_> {
 
     /// Reads a text as it is and decoded, and the texts in it if it is JSON. `layer`: how often it was decoded as a whole.
     fn forms(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>, layer: usize) {
-        self.form(text, decodings, leaf);
+        let mut may_be_encoded = self.form(text, decodings, leaf);
         let mut decodings = decodings.to_vec();
         let mut current = Cow::Borrowed(text);
         for layer in layer.. {
             let so_far = decodings.len();
-            let plain = if scan::may_be_encoded(&current) {
-                self.canonical(&current, &mut decodings)
-            } else {
-                None
-            };
+            let plain = may_be_encoded.then(|| self.canonical(&current, &mut decodings)).flatten();
             if let Some(plain) = &plain {
                 self.form(plain, &decodings, leaf);
             }
@@ -318,7 +315,7 @@ impl Inspection<'_> {
                 self.truncated = true;
                 return;
             }
-            self.form(&decoded, &decodings, leaf);
+            may_be_encoded = self.form(&decoded, &decodings, leaf);
             current = Cow::Owned(decoded);
         }
     }
@@ -364,9 +361,9 @@ impl Inspection<'_> {
     }
 
     /// What a text is, by the role of its argument.
-    fn form_of(&self, text: &str, leaf: Leaf<'_>) -> Form {
+    fn form_of(roles: Option<&ArgumentRoles>, text: &str, leaf: Leaf<'_>) -> Form {
         let form = if leaf.in_document { Form::Document } else { Form::of(text) };
-        match self.roles {
+        match roles {
             // The role makes a difference only in these texts.
             Some(roles)
                 if form == Form::Document
@@ -380,9 +377,11 @@ impl Inspection<'_> {
         }
     }
 
-    fn form(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>) {
-        let form = self.form_of(text, leaf);
+    /// Returns whether the text may have another form.
+    fn form(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>) -> bool {
         let Self { scan, found, counts, rules, tenant, key, only, place, is_found, .. } = self;
+        let (known, roles) = (OnceCell::new(), self.roles);
+        let form = || *known.get_or_init(|| Self::form_of(roles, text, leaf));
         let is_decoded = decodings.len() > leaf.outer_decodings;
         let reading = match (leaf.is_nested, is_decoded) {
             (false, false) => Reading::Plain,
@@ -390,8 +389,8 @@ impl Inspection<'_> {
             (true, false) => Reading::Nested,
             (true, true) => Reading::NestedDecoded,
         };
-        let context = Context { form, decoded: is_decoded, name: leaf.name };
-        let whole = scan.text(text, context, &mut |number, bytes| {
+        let context = Context { form: &form, decoded: is_decoded, name: leaf.name };
+        let read = scan.text(text, context, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && only.is_none_or(|only| only.contains(&rule.category))
@@ -400,7 +399,7 @@ impl Inspection<'_> {
                 return;
             }
             *is_found = true;
-            let severity = match form {
+            let severity = match form() {
                 Form::Document => rule.in_documents,
                 Form::Argument | Form::Line => rule.severity,
             };
@@ -432,7 +431,8 @@ impl Inspection<'_> {
             };
             found.insert((number, *place, at), hit);
         });
-        self.truncated |= !whole;
+        self.truncated |= !read.whole;
+        read.may_be_encoded
     }
 
     /// The findings, the gravest first.

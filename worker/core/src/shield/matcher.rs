@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::automaton::Automaton;
-use super::detect::sql;
+use super::automaton::{Automaton, Searched};
+use super::detect::{address, html, is_word, sql};
 use super::rule::{Detector, Rule, Rules, Test};
 use super::signs::Signs;
 
@@ -14,7 +14,7 @@ pub const MAX_USES: usize = 8;
 /// Literals that end at one byte.
 pub const MAX_ENDS: usize = 6;
 
-/// Literals of a rule set. The automaton has a row of states for each of their bytes.
+/// Literals of a rule set. The automaton has at most a state for each of their bytes.
 pub const MAX_LITERALS: usize = 2_000;
 
 /// Names after which a secret is assigned.
@@ -49,9 +49,49 @@ const WEB_TOKEN: &str = "eyj";
 /// Names after which a social security number follows.
 const SOCIAL: [&str; 3] = ["ssn", "social security", "social-security"];
 
+/// Literals, and the signs that they are.
+fn signs() -> impl Iterator<Item = (&'static str, u32)> {
+    let code = html::words().map(|word| (word, Signs::CODE));
+    let logic = ["or", "and", "xor", "||", "&&", "where", "having", "case", "elt"]
+        .map(|word| (word, Signs::LOGIC));
+    let sql = sql::telling_words()
+        .chain(["union", "waitfor", "outfile", "dumpfile", "sleep", "select", "iif"]);
+    let fixed = [
+        ("//", Signs::URL),
+        ("![", Signs::IMAGE),
+        ("-----begin", Signs::KEY),
+        ("..", Signs::STEP),
+        ("javascript:", Signs::SCHEME),
+        ("vbscript:", Signs::SCHEME),
+        ("script:", Signs::SCHEME),
+        ("data:", Signs::SCHEME),
+        ("--", Signs::COMPARE),
+        (" like", Signs::COMPARE),
+    ];
+    let hosts = address::words().map(|word| (word, Signs::HOST));
+    let sql = sql.map(|word| (word, Signs::SQL));
+    fixed.into_iter().chain(code).chain(logic).chain(sql).chain(hosts)
+}
+
+/// What a literal is used for, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Use {
+    /// The step that must have been reached before.
+    pub(super) after: Steps,
+    pub(super) unless: Cases,
+    pub(super) of: Purpose,
+}
+
+impl Use {
+    /// A use that does not depend on what came before.
+    const fn new(unless: Cases, of: Purpose) -> Self {
+        Self { after: Steps::BEGIN, unless, of }
+    }
+}
+
 /// What ends at a literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Use {
+pub(super) enum Purpose {
     Step(PhraseStep),
     Token {
         rule: u16,
@@ -67,18 +107,57 @@ pub(super) enum Use {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PhraseStep {
     pub(super) rule: u16,
-    /// Its place in a scan's `last`.
+    /// Its place in a scan's `last`. The last step of a phrase needs none.
     pub(super) place: u32,
     pub(super) is_first: bool,
     pub(super) is_last: bool,
     pub(super) within: u16,
-    /// Whether the text must be a value.
-    pub(super) value: bool,
-    /// Whether the phrase has literals that are not ASCII.
-    pub(super) mixed: bool,
-    /// Whether the literal must begin and end a word.
-    pub(super) begins: bool,
-    pub(super) ends: bool,
+}
+
+/// The steps of phrases that were reached in a text, as bits. Steps share bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Steps(u64);
+
+impl Steps {
+    /// Reached in every text.
+    pub(super) const BEGIN: Self = Self(1);
+
+    /// The step at a place.
+    pub(super) const fn at(place: u32) -> Self {
+        Self(1 << (place % u64::BITS))
+    }
+
+    pub(super) const fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Cases in which uses of literals do not count, as bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cases(u8);
+
+impl Cases {
+    pub(super) const NONE: Self = Self(0);
+    /// The literal begins within a word, as a word begins.
+    pub(super) const IN_WORD: Self = Self(1);
+    /// A word goes on after the literal.
+    pub(super) const GOES_ON: Self = Self(1 << 1);
+    /// The text is not a single value.
+    pub(super) const NO_VALUE: Self = Self(1 << 2);
+    /// Phrases with a literal outside of ASCII are not matched now.
+    pub(super) const ONLY_ASCII: Self = Self(1 << 3);
+
+    pub(super) const fn and(self, other: Self, holds: bool) -> Self {
+        if holds { Self(self.0 | other.0) } else { self }
+    }
+
+    pub(super) const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// A set of rules, ready to be matched.
@@ -90,7 +169,8 @@ pub struct Matcher {
     /// All literals of the phrases that have a literal outside of ASCII. They are searched in texts that are not
     /// ASCII.
     pub(super) other: Literals,
-    pub(super) steps: usize,
+    /// The number of places for steps of phrases.
+    pub(super) places: usize,
     detectors: HashMap<Detector, Vec<u16>>,
     pub(super) sql: sql::Patterns,
 }
@@ -99,9 +179,42 @@ pub struct Matcher {
 #[derive(Debug)]
 pub(super) struct Literals {
     pub(super) automaton: Automaton,
-    /// Each literal, and where its uses are.
-    pub(super) all: Vec<(String, Range<usize>)>,
+    pub(super) all: Vec<Literal>,
+}
+
+/// A literal, and what it is used for.
+#[derive(Debug)]
+pub(super) struct Literal {
+    pub(super) text: String,
+    /// Whether it has a space, which can be many in a text.
+    pub(super) spaced: bool,
+    /// Whether it begins like a word, and is also found within words.
+    pub(super) within_words: bool,
+    /// No use counts before one of these steps was reached.
+    pub(super) after: Steps,
+    /// The cases on which its uses depend.
+    pub(super) unless: Cases,
     pub(super) uses: Vec<Use>,
+}
+
+impl Literal {
+    fn new(text: String, mut uses: Vec<Use>) -> Self {
+        // A literal can be two steps of one phrase. The later step looks at the earlier one's last match first.
+        uses.reverse();
+        Self {
+            spaced: text.contains(' '),
+            within_words: text.bytes().next().is_some_and(is_word)
+                && uses.iter().any(|of| !of.unless.meets(Cases::IN_WORD)),
+            after: Steps(uses.iter().fold(0, |all, of| all | of.after.0)),
+            unless: Cases(uses.iter().fold(0, |all, of| all | of.unless.0)),
+            uses,
+            text,
+        }
+    }
+
+    fn searched(&self) -> Searched<'_> {
+        Searched { text: &self.text, within_words: self.within_words }
+    }
 }
 
 /// The literals while they are collected: each once, with its uses.
@@ -125,17 +238,10 @@ impl Naming {
     }
 
     fn finish(self) -> Literals {
-        let texts: Vec<&str> = self.all.iter().map(|(literal, _)| literal.as_str()).collect();
-        let automaton = Automaton::new(&texts);
-        let mut uses = Vec::new();
-        let mut all = Vec::new();
-        for (literal, of) in self.all {
-            let begin = uses.len();
-            // A literal can be two steps of one phrase. The later step looks at the earlier one's last match first.
-            uses.extend(of.into_iter().rev());
-            all.push((literal, begin..uses.len()));
-        }
-        Literals { automaton, all, uses }
+        let all: Vec<Literal> =
+            self.all.into_iter().map(|(text, uses)| Literal::new(text, uses)).collect();
+        let searched: Vec<Searched<'_>> = all.iter().map(Literal::searched).collect();
+        Literals { automaton: Automaton::new(&searched), all }
     }
 }
 
@@ -147,7 +253,7 @@ impl Matcher {
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         let (mut ascii, mut other) = (Naming::default(), Naming::default());
-        let mut steps = 0_u32;
+        let mut places = 0_u32;
         let mut detectors: HashMap<Detector, Vec<u16>> = HashMap::new();
         for (rule, number) in rules.rules.iter().zip(0_u16..) {
             match &rule.test {
@@ -157,17 +263,21 @@ impl Matcher {
                     for (step, alternatives) in phrase.steps.iter().enumerate() {
                         for alternative in *alternatives {
                             let (literal, begins, ends) = words(alternative);
-                            let of = Use::Step(PhraseStep {
+                            let place = places + step as u32;
+                            let of = Purpose::Step(PhraseStep {
                                 rule: number,
-                                place: steps,
+                                place,
                                 is_first: step == 0,
                                 is_last: step + 1 == phrase.steps.len(),
                                 within: phrase.within,
-                                value: phrase.value,
-                                mixed: is_mixed,
-                                begins,
-                                ends,
                             });
+                            let unless = Cases::NONE
+                                .and(Cases::IN_WORD, begins)
+                                .and(Cases::GOES_ON, ends)
+                                .and(Cases::NO_VALUE, phrase.value)
+                                .and(Cases::ONLY_ASCII, is_mixed);
+                            let after = if step == 0 { Steps::BEGIN } else { Steps::at(place - 1) };
+                            let of = Use { after, unless, of };
                             if literal.is_ascii() {
                                 ascii.add(literal, of);
                             }
@@ -175,11 +285,11 @@ impl Matcher {
                                 other.add(literal, of);
                             }
                         }
-                        steps += 1;
                     }
+                    places += phrase.steps.len().saturating_sub(1) as u32;
                 }
                 Test::Token(token) => {
-                    let of = Use::Token { rule: number };
+                    let of = Use::new(Cases::IN_WORD, Purpose::Token { rule: number });
                     token.prefixes.iter().for_each(|prefix| ascii.add(prefix, of));
                 }
                 Test::Detector(detector) => {
@@ -187,16 +297,19 @@ impl Matcher {
                 }
             }
         }
-        ASSIGNED.iter().for_each(|name| ascii.add(name, Use::Assigned));
-        SOCIAL.iter().for_each(|name| ascii.add(name, Use::Social));
-        ascii.add(WEB_TOKEN, Use::WebToken);
-        Signs::literals().for_each(|(literal, sign)| ascii.add(literal, Use::Sign(sign)));
-        let steps = steps as usize;
+        let assigned = Use::new(Cases::NONE, Purpose::Assigned);
+        ASSIGNED.iter().for_each(|name| ascii.add(name, assigned));
+        let social = Use::new(Cases::NONE, Purpose::Social);
+        SOCIAL.iter().for_each(|name| ascii.add(name, social));
+        ascii.add(WEB_TOKEN, Use::new(Cases::IN_WORD, Purpose::WebToken));
+        for (literal, sign) in signs() {
+            ascii.add(literal, Use::new(Cases::IN_WORD, Purpose::Sign(sign)));
+        }
         Self {
             rules,
             ascii: ascii.finish(),
             other: other.finish(),
-            steps,
+            places: places as usize,
             detectors,
             sql: sql::Patterns::new(),
         }
@@ -211,7 +324,7 @@ impl Matcher {
         let sets = [&self.ascii, &self.other];
         let literals = || sets.iter().flat_map(|set| &set.all);
         let (literal, most) = literals()
-            .map(|(literal, uses)| (literal.as_str(), uses.len()))
+            .map(|literal| (literal.text.as_str(), literal.uses.len()))
             .max_by_key(|(_, uses)| *uses)
             .unwrap_or_default();
         let count = literals().count();

@@ -5,22 +5,24 @@
 
 use std::ops::Range;
 
+use super::automaton::Automaton;
 use super::detect::{
     self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
     template,
 };
-use super::matcher::{ASSIGNED, Literals, Matcher, PhraseStep, Use};
+use super::matcher::{ASSIGNED, Cases, Literal, Matcher, PhraseStep, Purpose, Steps, Use};
 use super::rule::{Check, Detector, Test, Token};
-use super::signs::Signs;
+use super::signs::{self, Signs};
 
 /// Ends of the names of fields with a social security number.
 const SOCIAL_FIELDS: [&str; 5] =
     ["ssn", "social_security", "socialsecurity", "social_security_number", "socialsecuritynumber"];
 
 /// What is known of a text besides the text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Context<'c> {
-    pub form: Form,
+    /// Its form. Most texts do not need it.
+    pub form: &'c dyn Fn() -> Form,
     /// Whether it is the decoded form of another text.
     pub decoded: bool,
     /// The name of the field whose value it is.
@@ -31,19 +33,21 @@ pub struct Context<'c> {
 #[derive(Debug)]
 pub struct Scan<'m> {
     matcher: &'m Matcher,
-    /// Where each step of each phrase matched last, and before that. Counted from the first text on.
+    /// Where each step of each phrase matched last, and before that.
     last: Vec<[Reached; 2]>,
-    /// The offset of this text, counted from the first text on. It leaves a gap between two texts, so that no phrase
-    /// spans them.
-    base: u64,
+    /// The number of this text. No phrase spans two texts.
+    text: u32,
     /// Steps upwards in the text that was read last.
     steps: usize,
 }
 
-/// Whether a text may have another form: it has an escape, or a character that is not ASCII.
-#[must_use]
-pub fn may_be_encoded(text: &str) -> bool {
-    Signs::of(text).has(Signs::ESCAPE | Signs::HIGH)
+/// What is known of a text that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// Whether it was read to its end.
+    pub whole: bool,
+    /// Whether it may have another form: it has an escape, or a character that is not ASCII.
+    pub may_be_encoded: bool,
 }
 
 /// The shortest text that can match a rule.
@@ -51,20 +55,20 @@ const MIN_TEXT_BYTES: usize = 3;
 
 impl<'m> Scan<'m> {
     #[must_use]
-    pub fn new(matcher: &'m Matcher) -> Self {
-        Self { matcher, last: vec![Default::default(); matcher.steps], base: 1, steps: 0 }
+    pub const fn new(matcher: &'m Matcher) -> Self {
+        Self { matcher, last: Vec::new(), text: 0, steps: 0 }
     }
 
-    /// Calls `found` with each rule that matches in a text, and the bytes that matched. Returns whether the text was read to
-    /// its end.
+    /// Calls `found` with each rule that matches in a text, and the bytes that matched.
     pub fn text(
         &mut self,
         text: &str,
         context: Context<'_>,
         found: &mut dyn FnMut(u16, Range<usize>),
-    ) -> bool {
+    ) -> Read {
         if text.len() < MIN_TEXT_BYTES {
-            return true;
+            let signs = text.bytes().fold(0, |signs, byte| signs | signs::of(byte));
+            return Read { whole: true, may_be_encoded: may_be_encoded(Signs(signs)) };
         }
         let Context { form, decoded, name } = context;
         let value = is_value(text);
@@ -72,10 +76,10 @@ impl<'m> Scan<'m> {
         let matcher = self.matcher;
         let report =
             &mut |detector: Detector, range: Range<usize>| matcher.report(detector, range, found);
-        if signs.may_be_sql(text) {
+        if may_be_sql(signs, text) {
             sql::find(&matcher.sql, text, report);
         }
-        let quoted_code = signs.has(Signs::CODE) && signs.has(Signs::QUOTE);
+        let quoted_code = signs.has(Signs::CODE) && signs.has(Signs::QUOTE | Signs::BACKTICK);
         if signs.has(Signs::ANGLE | Signs::SCHEME) || quoted_code {
             html::find(text, report);
         }
@@ -83,18 +87,20 @@ impl<'m> Scan<'m> {
             template::find(text, report);
         }
         if signs.has(Signs::SHELL) {
-            shell::find(text, decoded, form, report);
+            shell::find(text, decoded, form(), report);
         }
-        self.steps = if signs.has(Signs::STEP) || path::may_have_escaped_steps(text) {
-            path::find(text, decoded.then_some(self.steps), report)
-        } else {
-            0
-        };
-        let whole = if signs.has(Signs::URL) || value || address::begins_as_url(text) {
-            address::find(text, decoded, form, report)
-        } else {
-            true
-        };
+        let may_be_escaped = value && signs.has(Signs::ESCAPE | Signs::DIGIT);
+        self.steps =
+            if signs.has(Signs::STEP) || may_be_escaped && path::may_have_escaped_steps(text) {
+                path::find(text, decoded.then_some(self.steps), report)
+            } else {
+                0
+            };
+        let named = Signs::MARK | Signs::SLASH | Signs::ESCAPE | Signs::BRACE | Signs::HOST;
+        let may_be_address = signs.has(Signs::URL)
+            || value && signs.has(named)
+            || signs.has(Signs::MARK) && address::begins_as_url(text);
+        let whole = !may_be_address || address::find(text, value, decoded, form(), report);
         if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
         }
@@ -106,7 +112,6 @@ impl<'m> Scan<'m> {
         }
         if signs.has(Signs::DIGIT) {
             personal::find_numbers(text, report);
-            personal::find_accounts(text, report);
         }
         if signs.has(Signs::AT) {
             personal::find_addresses(text, report);
@@ -124,165 +129,256 @@ impl<'m> Scan<'m> {
                 personal::find_social_security(text, 0, report);
             }
         }
-        whole
+        Read { whole, may_be_encoded: may_be_encoded(signs) }
     }
 
+    /// Reports what literals find, and returns the signs in the text.
     fn literals(
         &mut self,
         text: &str,
         value: bool,
         found: &mut dyn FnMut(u16, Range<usize>),
     ) -> Signs {
-        let Self { matcher, last, base, .. } = self;
-        let matcher: &Matcher = matcher;
+        self.text += 1;
+        let Self { matcher, last, text: number, .. } = self;
         let bytes = text.as_bytes();
-        let mut signs = Signs::of(text);
-        let is_ascii = text.is_ascii();
-        // One name can end with another one. What is assigned to them is the same.
-        let mut assigned_at = 0;
-        let mut squeezed = Squeezed::default();
+        let phrases = Phrases { last, places: matcher.places, text: *number, bytes, runs: None };
+        let mut uses = Uses {
+            matcher,
+            text,
+            cases: Cases::NONE,
+            phrases,
+            reached: Steps::BEGIN,
+            signs: 0,
+            assigned_at: 0,
+            found,
+        };
         // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
-        let mut each = |set: &Literals, number: u16, end: usize, mixed: bool| {
-            let Some((literal, uses)) = set.all.get(usize::from(number)) else { return };
-            let begin = begin_of(literal.as_bytes(), bytes, end);
-            for of in set.uses.get(uses.clone()).unwrap_or_default() {
-                match *of {
-                    // A sign that is a word counts only at the beginning of a word.
-                    Use::Sign(sign) => {
-                        let inside = detect::before(bytes, begin).is_some_and(is_word)
-                            && bytes.get(begin).copied().is_some_and(is_word);
-                        signs.0 |= if inside { 0 } else { sign };
-                    }
-                    Use::Step(step) => {
-                        if !mixed && step.mixed {
-                            continue;
-                        }
-                        let outside = |byte: Option<u8>| !byte.is_some_and(is_word);
-                        if step.begins && !outside(detect::before(bytes, begin))
-                            || step.ends && !outside(bytes.get(end).copied())
-                        {
-                            continue;
-                        }
-                        // In a literal, a run of white space is one space.
-                        let squeezed_end = squeezed.until(bytes, end);
-                        let squeezed_begin = squeezed_end.saturating_sub(literal.len());
-                        let at = Reached {
-                            begin: *base + begin as u64,
-                            end: *base + end as u64,
-                            squeezed_end: *base + squeezed_end as u64,
-                        };
-                        if let Some(begin) = advance(step, last, at, *base + squeezed_begin as u64)
-                            && (!step.value || value)
-                        {
-                            let begin = begin.saturating_sub(*base) as usize;
-                            found(step.rule, begin..end);
-                        }
-                    }
-                    Use::Token { rule } => {
-                        let Some(Test::Token(token)) = matcher.rule(rule).map(|it| &it.test) else {
-                            continue;
-                        };
-                        if let Some(range) = of_token(token, text, begin..end) {
-                            found(rule, range);
-                        }
-                    }
-                    Use::Assigned if assigned_at == end => {}
-                    Use::Assigned | Use::WebToken | Use::Social => {
-                        let report = &mut |detector: Detector, range: Range<usize>| {
-                            matcher.report(detector, range, found);
-                        };
-                        match of {
-                            Use::Assigned => {
-                                assigned_at = end;
-                                secret::find_assigned(text, end, report);
-                            }
-                            Use::WebToken => secret::find_web_token(text, end, report),
-                            _ => personal::find_social_security(text, end, report),
-                        }
+        let is_ascii = text.is_ascii();
+        let sets = [(&matcher.ascii, is_ascii), (&matcher.other, true)];
+        let mut of_bytes = 0;
+        for (set, mixed) in sets.into_iter().take(if is_ascii { 1 } else { 2 }) {
+            let cases = Cases::NONE.and(Cases::NO_VALUE, !value);
+            uses.cases = cases.and(Cases::ONLY_ASCII, !mixed);
+            let mut state = Automaton::START;
+            for (byte, end) in bytes.iter().zip(1..) {
+                of_bytes |= signs::of(*byte);
+                state = set.automaton.next(state, *byte);
+                for number in set.automaton.ends(state) {
+                    if let Some(literal) = set.all.get(usize::from(*number))
+                        && literal.after.meets(uses.reached)
+                    {
+                        uses.literal(literal, end);
                     }
                 }
             }
+        }
+        Signs(of_bytes | uses.signs)
+    }
+}
+
+/// What literals are used for in a text.
+struct Uses<'t> {
+    matcher: &'t Matcher,
+    text: &'t str,
+    /// The cases that hold for each literal.
+    cases: Cases,
+    phrases: Phrases<'t>,
+    reached: Steps,
+    signs: u32,
+    /// Where the last name ended to which something is assigned. One name can end with another one. What is assigned to
+    /// them is the same.
+    assigned_at: usize,
+    found: &'t mut dyn FnMut(u16, Range<usize>),
+}
+
+impl Uses<'_> {
+    /// Takes a match of a literal, which ends at `end`. It is not inlined, so that the loop over all bytes stays small.
+    #[inline(never)]
+    fn literal(&mut self, literal: &Literal, end: usize) {
+        let bytes = self.text.as_bytes();
+        let is_word = |at: usize| bytes.get(at).copied().is_some_and(is_word);
+        let begin = literal.begin(bytes, end);
+        let in_word = literal.within_words && begin > 0 && is_word(begin - 1);
+        let goes_on = literal.unless.meets(Cases::GOES_ON) && is_word(end);
+        let cases = self.cases.and(Cases::IN_WORD, in_word).and(Cases::GOES_ON, goes_on);
+        for Use { after, unless, of } in &literal.uses {
+            if !after.meets(self.reached) || unless.meets(cases) {
+                continue;
+            }
+            match of {
+                Purpose::Sign(sign) => self.signs |= sign,
+                Purpose::Step(step) => self.step(step, begin..end, literal.text.len()),
+                of => self.detect(of, begin..end),
+            }
+        }
+    }
+
+    /// Takes a match of a step of a phrase, by a literal of so many bytes.
+    fn step(&mut self, step: &PhraseStep, at: Range<usize>, literal_bytes: usize) {
+        let end = at.end;
+        let begin = if step.is_first {
+            at.start
+        } else {
+            let Some(begin) = self.phrases.go_on(step, at, literal_bytes) else { return };
+            begin
         };
-        let Matcher { ascii, other, .. } = matcher;
-        ascii.automaton.each(bytes, |number, end| each(ascii, number, end, is_ascii));
-        if !is_ascii {
-            other.automaton.each(bytes, |number, end| each(other, number, end, true));
+        if step.is_last {
+            (self.found)(step.rule, begin..end);
+        } else {
+            self.phrases.reach(step, begin..end);
+            self.reached.add(Steps::at(step.place));
         }
-        *base += text.len() as u64 + u64::from(u16::MAX) + 1;
-        signs
+    }
+
+    /// Reads what follows a literal. Few texts have such literals.
+    #[cold]
+    fn detect(&mut self, of: &Purpose, at: Range<usize>) {
+        let Self { matcher, text, assigned_at, found, .. } = self;
+        let report = &mut |detector, range| matcher.report(detector, range, *found);
+        match of {
+            Purpose::Token { rule } => {
+                if let Some(Test::Token(token)) = matcher.rule(*rule).map(|it| &it.test)
+                    && let Some(range) = of_token(token, text, at)
+                {
+                    found(*rule, range);
+                }
+            }
+            Purpose::Assigned if *assigned_at == at.end => {}
+            Purpose::Assigned => {
+                *assigned_at = at.end;
+                secret::find_assigned(text, at.end, report);
+            }
+            Purpose::WebToken => secret::find_web_token(text, at.end, report),
+            Purpose::Social => personal::find_social_security(text, at.end, report),
+            Purpose::Sign(_) | Purpose::Step(_) => {}
+        }
     }
 }
 
-/// Where a literal that ends at `end` begins: each space in it is any number of them.
-fn begin_of(literal: &[u8], bytes: &[u8], end: usize) -> usize {
-    if !literal.contains(&b' ') {
-        return end.saturating_sub(literal.len());
-    }
-    literal.iter().rev().fold(end, |at, byte| {
-        let before = bytes.get(..at).unwrap_or_default();
-        let spaces = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
-        at.saturating_sub(if *byte == b' ' { spaces.max(1) } else { 1 })
-    })
+/// Whether a text with these signs may have another form.
+const fn may_be_encoded(signs: Signs) -> bool {
+    signs.has(Signs::ESCAPE | Signs::HIGH)
 }
 
-/// Counts the bytes of a text with each run of white space as one byte, so that padding puts no distance between the
-/// steps of a phrase. The ends that are asked for grow, so the text is read once.
-#[derive(Debug, Default)]
-struct Squeezed {
-    at: usize,
-    bytes: usize,
-    in_space: bool,
+/// Whether a text with these signs may have SQL that leaves its value.
+fn may_be_sql(signs: Signs, text: &str) -> bool {
+    signs.has(Signs::SQL)
+        || (signs.has(Signs::LOGIC) && signs.has(Signs::COMPARE) && signs.has(Signs::DIGIT))
+        || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ';' | '-' | '('))
+        || (signs.has(Signs::QUOTE) && sql::leaves_quotes(text))
 }
 
-impl Squeezed {
-    fn until(&mut self, text: &[u8], end: usize) -> usize {
-        if end < self.at {
-            // The second automaton begins again.
-            *self = Self::default();
+impl Literal {
+    /// Where a match that ends at `end` begins: each space in the literal is any number of them.
+    fn begin(&self, bytes: &[u8], end: usize) -> usize {
+        if !self.spaced {
+            return end.saturating_sub(self.text.len());
         }
-        for byte in text.get(self.at..end).unwrap_or_default() {
-            let is_space = byte.is_ascii_whitespace();
-            self.bytes += usize::from(!(is_space && self.in_space));
-            self.in_space = is_space;
-        }
-        self.at = end;
-        self.bytes
+        self.text.bytes().rev().fold(end, |at, byte| {
+            let before = bytes.get(..at).unwrap_or_default();
+            let spaces = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+            at.saturating_sub(if byte == b' ' { spaces.max(1) } else { 1 })
+        })
     }
 }
 
-/// Where a phrase began, and where its last step ended. Counted from a scan's first text on.
+/// The phrases that have begun in a text.
+struct Phrases<'t> {
+    last: &'t mut Vec<[Reached; 2]>,
+    places: usize,
+    /// The number of the text.
+    text: u32,
+    bytes: &'t [u8],
+    runs: Option<Runs>,
+}
+
+/// Where a phrase began, and where its last step ended.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reached {
-    begin: u64,
-    end: u64,
-    /// The end, with each run of white space in this text counted as one byte.
-    squeezed_end: u64,
+    /// The number of the text; zero: none.
+    text: u32,
+    begin: u32,
+    end: u32,
 }
 
-/// Takes a match of a step, which begins at `squeezed_begin`. Returns where the phrase began if it was the last step.
-///
-/// Only the last match of the step before counts: it is the nearest. If that one overlaps, the one before it does.
-fn advance(
-    step: PhraseStep,
-    last: &mut [[Reached; 2]],
-    at: Reached,
-    squeezed_begin: u64,
-) -> Option<u64> {
-    let place = step.place as usize;
-    let begin = if step.is_first {
-        at.begin
-    } else {
-        let before = last.get(place.checked_sub(1)?)?;
-        let before = before.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
-        let distance = squeezed_begin.saturating_sub(before.squeezed_end);
-        (distance <= u64::from(step.within)).then_some(before.begin)?
-    };
-    if step.is_last {
-        return Some(begin);
+impl Phrases<'_> {
+    /// Where the phrase began whose later step has this match, by a literal of so many bytes.
+    ///
+    /// Only the last match of the step before counts: it is the nearest. If that one overlaps, the one before it does. Most
+    /// matches are of first steps, and do not come here.
+    #[inline(never)]
+    fn go_on(
+        &mut self,
+        step: &PhraseStep,
+        at: Range<usize>,
+        literal_bytes: usize,
+    ) -> Option<usize> {
+        let before = self.last.get((step.place as usize).checked_sub(1)?)?;
+        let is_before = |it: &&Reached| it.text == self.text && it.end as usize <= at.start;
+        let Reached { begin, end, .. } = *before.iter().find(is_before)?;
+        let is_near = self.are_near(end as usize, &at, literal_bytes, step.within.into());
+        is_near.then_some(begin as usize)
     }
-    let reached = last.get_mut(place)?;
-    *reached = [Reached { begin, ..at }, reached[0]];
-    None
+
+    /// Notes that a step matched, which is not the last one of its phrase.
+    fn reach(&mut self, step: &PhraseStep, phrase: Range<usize>) {
+        if self.last.is_empty() {
+            self.last.resize(self.places, Default::default());
+        }
+        let (begin, end) = (phrase.start as u32, phrase.end as u32);
+        if let Some(last) = self.last.get_mut(step.place as usize) {
+            *last = [Reached { text: self.text, begin, end }, last[0]];
+        }
+    }
+
+    /// Whether at most so many bytes are between two steps. A run of white space counts as one byte, so that padding puts
+    /// no distance between them.
+    fn are_near(
+        &mut self,
+        before: usize,
+        at: &Range<usize>,
+        literal_bytes: usize,
+        within: usize,
+    ) -> bool {
+        if at.start - before <= within {
+            return true;
+        }
+        let runs = self.runs.get_or_insert_with(|| Runs::of(self.bytes));
+        let squeezed = |at: usize| at - runs.before(at);
+        squeezed(at.end).saturating_sub(literal_bytes + squeezed(before)) <= within
+    }
+}
+
+/// The white space in a text that follows other white space.
+struct Runs {
+    /// For each 64 bytes: how many bytes before them are such white space, and a bit for each of them that is.
+    blocks: Vec<(usize, u64)>,
+}
+
+impl Runs {
+    fn of(bytes: &[u8]) -> Self {
+        let mut blocks = Vec::with_capacity(bytes.len() / 64 + 1);
+        let (mut before, mut in_space) = (0, false);
+        for block in bytes.chunks(64) {
+            let mut bits = 0;
+            for (byte, at) in block.iter().zip(0..) {
+                let is_space = byte.is_ascii_whitespace();
+                bits |= u64::from(is_space && in_space) << at;
+                in_space = is_space;
+            }
+            blocks.push((before, bits));
+            before += bits.count_ones() as usize;
+        }
+        blocks.push((before, 0));
+        Self { blocks }
+    }
+
+    /// How many bytes before an offset are such white space.
+    fn before(&self, at: usize) -> usize {
+        let (before, bits) = self.blocks.get(at / 64).copied().unwrap_or_default();
+        before + (bits & ((1 << (at % 64)) - 1)).count_ones() as usize
+    }
 }
 
 /// Spaces between a prefix and what follows it.
@@ -320,17 +416,22 @@ mod tests {
 
     #[test]
     fn a_run_of_white_space_counts_as_one_byte() {
-        for (text, expected) in
-            [("", 0), ("ab", 2), ("a  b", 3), ("a \t\n b  ", 4), ("  é", 3), ("{{   x", 4)]
-        {
-            let mut squeezed = Squeezed::default();
-            for end in 0..=text.len() {
-                squeezed.until(text.as_bytes(), end);
-            }
-            assert_eq!(squeezed.until(text.as_bytes(), text.len()), expected, "{text:?}");
-            // From the beginning again, in one step.
-            squeezed.until(text.as_bytes(), 0);
-            assert_eq!(squeezed.until(text.as_bytes(), text.len()), expected, "{text:?}");
+        let long = ["a", &" ".repeat(150), "b"].concat();
+        for (text, expected) in [
+            ("", 0),
+            ("ab", 2),
+            ("a  b", 3),
+            ("a \t\n b  ", 4),
+            ("  é", 3),
+            ("{{   x", 4),
+            (&long, 3),
+            (&" ".repeat(64), 1),
+        ] {
+            let runs = Runs::of(text.as_bytes());
+            assert_eq!(text.len() - runs.before(text.len()), expected, "{text:?}");
         }
+        let runs = Runs::of(long.as_bytes());
+        let before: Vec<usize> = [0, 1, 2, 3, 64, 128, 151, 152].map(|at| runs.before(at)).into();
+        assert_eq!(before, [0, 0, 0, 1, 62, 126, 149, 149]);
     }
 }

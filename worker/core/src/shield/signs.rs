@@ -1,12 +1,12 @@
-//! Which detectors a text needs: signs of them, in one pass over its bytes and by literals.
+//! Signs: what a text has that some detector looks for.
 
-use super::detect::{html, sql};
-
-/// What detectors look for in a text: bytes, and literals that the automaton finds on its way.
+/// Signs in a text, as bits. Those of bytes are found in one pass. The others are literals: see
+/// [`super::matcher`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Signs(pub u32);
 
 impl Signs {
+    /// `'` and `"`.
     pub const QUOTE: u32 = 1;
     pub const DIGIT: u32 = 1 << 1;
     pub const SHELL: u32 = 1 << 2;
@@ -24,6 +24,15 @@ impl Signs {
     pub const COMPARE: u32 = 1 << 14;
     pub const SCHEME: u32 = 1 << 15;
     pub const BRACE: u32 = 1 << 16;
+    pub const BACKTICK: u32 = 1 << 17;
+    pub const CLOSING: u32 = 1 << 18;
+    pub const SLASH: u32 = 1 << 19;
+    pub const UPPER: u32 = 1 << 20;
+    /// `:` and `.`.
+    pub const MARK: u32 = 1 << 21;
+    pub const HOST: u32 = 1 << 22;
+    pub const LOWER: u32 = 1 << 23;
+    pub const BACKSLASH: u32 = 1 << 24;
 
     #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
     const OF: [u32; 256] = {
@@ -32,11 +41,13 @@ impl Signs {
         while byte < 256 {
             of[byte] = match byte as u8 {
                 b'\'' | b'"' => Self::QUOTE,
-                b'`' => Self::QUOTE | Self::SHELL,
+                b'`' => Self::BACKTICK | Self::SHELL,
                 b'0'..=b'9' => Self::DIGIT,
+                b'A'..=b'Z' => Self::UPPER,
+                b'a'..=b'z' => Self::LOWER,
                 b'&' => Self::SHELL | Self::ESCAPE,
                 b'%' => Self::ESCAPE,
-                b'\\' => Self::ESCAPE | Self::SHELL,
+                b'\\' => Self::BACKSLASH | Self::ESCAPE | Self::SHELL,
                 b';' | b'|' | b'$' | b'\n' | b'\r' => Self::SHELL,
                 b'=' => Self::COMPARE,
                 b'#' => Self::COMPARE | Self::BRACE,
@@ -44,6 +55,9 @@ impl Signs {
                 b'<' => Self::ANGLE | Self::SHELL | Self::COMPARE,
                 b'@' => Self::AT,
                 b'{' | b'[' => Self::BRACE,
+                b')' | b'}' => Self::CLOSING,
+                b'/' => Self::SLASH,
+                b':' | b'.' => Self::MARK,
                 0x80.. => Self::HIGH,
                 _ => 0,
             };
@@ -52,43 +66,26 @@ impl Signs {
         of
     };
 
-    /// Literals, and the signs that they are.
-    pub fn literals() -> impl Iterator<Item = (&'static str, u32)> {
-        let code = html::words().map(|word| (word, Self::CODE));
-        let logic = ["or", "and", "xor", "||", "&&", "where", "having", "case", "elt"]
-            .map(|word| (word, Self::LOGIC));
-        let sql = sql::telling_words()
-            .chain(["union", "waitfor", "outfile", "dumpfile", "sleep", "select", "iif"]);
-        let fixed = [
-            ("//", Self::URL),
-            ("![", Self::IMAGE),
-            ("-----begin", Self::KEY),
-            ("..", Self::STEP),
-            ("javascript:", Self::SCHEME),
-            ("vbscript:", Self::SCHEME),
-            ("script:", Self::SCHEME),
-            ("data:", Self::SCHEME),
-            ("--", Self::COMPARE),
-            (" like", Self::COMPARE),
-        ];
-        fixed.into_iter().chain(code).chain(logic).chain(sql.map(|word| (word, Self::SQL)))
-    }
-
-    /// Whether a text may have SQL that leaves its value.
-    pub fn may_be_sql(self, text: &str) -> bool {
-        self.has(Self::SQL)
-            || (self.has(Self::LOGIC) && self.has(Self::COMPARE) && self.has(Self::DIGIT))
-            || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ';' | '-' | '('))
-            || (self.has(Self::QUOTE) && sql::leaves_quotes(text))
-    }
-
-    pub fn of(text: &str) -> Self {
-        Self(text.bytes().fold(0, |signs, byte| {
-            signs | Self::OF.get(usize::from(byte)).copied().unwrap_or_default()
-        }))
-    }
-
-    pub fn has(self, sign: u32) -> bool {
+    pub const fn has(self, sign: u32) -> bool {
         self.0 & sign != 0
     }
+}
+
+/// The signs of a byte.
+#[inline]
+pub fn of(byte: u8) -> u32 {
+    Signs::OF.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// The offset of the first byte that has one of these signs, from an offset on.
+#[inline]
+pub fn next(bytes: &[u8], at: usize, signs: u32) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    // Most bytes have none of them.
+    let (chunks, _) = rest.as_chunks::<8>();
+    let has_none =
+        |chunk: &&[u8; 8]| chunk.iter().fold(0, |all, byte| all | of(*byte)) & signs == 0;
+    let skipped = 8 * chunks.iter().take_while(has_none).count();
+    let found = rest.get(skipped..)?.iter().position(|byte| of(*byte) & signs != 0)?;
+    Some(at + skipped + found)
 }

@@ -8,24 +8,26 @@ mod url;
 
 use std::collections::HashMap;
 
+pub use self::host::words;
 use self::host::{bare, bare_name, host_of, judge};
 pub use self::url::begins_as_url;
 use self::url::{broken, fetches, reads_system, second_host};
-use super::{Form, Found, is_value};
+use super::{Form, Found};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// Different hosts of one text that are judged, without plain names: more than a list of servers has. Each costs as much
 /// as some fifty bytes of text.
 const MAX_HOSTS: usize = 1_024;
 
-/// Reports the hosts in a text. Returns whether all of them were judged.
-pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
+/// Reports the hosts in a text. `value`: it is a single value. Returns whether all of them were judged.
+pub fn find(text: &str, value: bool, decoded: bool, form: Form, found: Found<'_>) -> bool {
     let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
     let trimmed = text.trim();
     // Clients accept a URL of any length, and with spaces in its path.
     let is_url = begins_as_url(trimmed);
-    let spaced = trimmed.contains(char::is_whitespace);
-    let whole = is_value(text) || is_url && (form == Form::Argument || !spaced);
+    let spaced = || trimmed.contains(char::is_whitespace);
+    let whole = value || is_url && (form == Form::Argument || !spaced());
     // Most values have neither, and so no scheme and no address.
     let marked = text.bytes().any(|byte| matches!(byte, b':' | b'.'));
     if marked && fetches(trimmed, whole) {
@@ -47,12 +49,12 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
         }
     }
     let start = text.len() - text.trim_start().len();
+    // Many texts name one host again and again.
+    let mut last = ("", None);
     let mut at = 0;
     let bytes = text.as_bytes();
-    while let Some(next) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'/'))
-    {
-        at += next + 1;
+    while let Some(slash) = signs::next(bytes, at, Signs::SLASH) {
+        at = slash + 1;
         if bytes.get(at) != Some(&b'/') {
             continue;
         }
@@ -68,7 +70,9 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
         let rest = text.get(begin..).unwrap_or_default().trim_start_matches(['/', '\\']);
         let host = host_of(rest);
         at = text.len() - rest.len() + host.len();
-        let finding = if is_plain(host) {
+        let finding = if host == last.0 {
+            last.1
+        } else if is_plain(host) {
             judge(host, decoded)
         } else if let Some(finding) = judged.get(host) {
             *finding
@@ -78,6 +82,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) -> bool {
             all = false;
             continue;
         };
+        last = (host, finding);
         let Some(finding) = finding else { continue };
         let finding = match finding {
             Detector::AddressInternal if !whole || !is_followed(before) => {
@@ -127,10 +132,12 @@ fn is_followed(before: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shield::detect::is_value;
 
     fn finds(text: &str) -> Option<Detector> {
         let mut first = None;
-        find(text, false, Form::of(text), &mut |detector, _| first = first.or(Some(detector)));
+        let report = &mut |detector, _| first = first.or(Some(detector));
+        find(text, is_value(text), false, Form::of(text), report);
         first
     }
 
@@ -236,7 +243,8 @@ mod tests {
         }
         let argument = |text| {
             let mut first = None;
-            find(text, false, Form::Argument, &mut |it, _| first = first.or(Some(it)));
+            let report = &mut |detector, _| first = first.or(Some(detector));
+            find(text, is_value(text), false, Form::Argument, report);
             first
         };
         assert_eq!(argument("http://10.0.0.5/a b"), Some(Detector::AddressInternal));

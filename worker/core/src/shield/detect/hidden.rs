@@ -1,7 +1,8 @@
 //! Text that models read and people do not see, and images that carry data to their server.
 
-use super::{Found, begins_with};
+use super::{Found, before, begins_with};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// A text with this many tag characters is reported, even if they are not in a row.
 const MIN_TAGS: usize = 4;
@@ -27,7 +28,21 @@ pub fn find(text: &str, found: Found<'_>) {
     let (mut tags, mut flag, mut invisible, mut overrides) = (0, 0, 0, 0);
     let (mut ascii_before, mut han_before, mut forced) = (false, false, false);
     let mut pending = 0;
-    for (at, character) in text.char_indices() {
+    let bytes = text.as_bytes();
+    let mut begin = 0;
+    loop {
+        let at = signs::next(bytes, begin, Signs::HIGH).unwrap_or(bytes.len());
+        // Of a row of ASCII characters, the first one and the last one count.
+        if let Some([first, ..]) = bytes.get(begin..at) {
+            flag = 0;
+            han_before = false;
+            // Before a capital it is a place where a long name may break.
+            invisible += if first.is_ascii_lowercase() { pending } else { 0 };
+            pending = 0;
+            ascii_before = before(bytes, at).is_some_and(|last| last.is_ascii_alphabetic());
+        }
+        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        begin = at + character.len_utf8();
         match character {
             '\u{1f3f4}' => flag = FLAG_TAGS,
             '\u{e0020}'..='\u{e007f}' if flag > 0 => flag -= 1,
@@ -52,11 +67,7 @@ pub fn find(text: &str, found: Found<'_>) {
             _ => {
                 flag = 0;
                 han_before = is_ideograph(character);
-                ascii_before = character.is_ascii_alphabetic();
-                // Before a capital it is a place where a long name may break.
-                if ascii_before && !character.is_ascii_uppercase() {
-                    invisible += pending;
-                }
+                ascii_before = false;
                 pending = 0;
             }
         }

@@ -18,6 +18,7 @@ use self::script_url::{has_script_url, script_url};
 use self::syntax::{MAX_NAME_BYTES, MAX_QUOTED_BYTES, is_event, name, value};
 use super::{Found, MAX_VALUE_BYTES, before, is_word};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// Elements that load or run something by themselves.
 const ACTIVE: [&str; 18] = [
@@ -42,10 +43,8 @@ pub fn find(text: &str, found: Found<'_>) {
     let mut at = 0;
     let mut word = 0;
     let mut breakout = false;
-    while let Some(next) = bytes.get(at..).and_then(|rest| {
-        rest.iter().position(|byte| matches!(byte, b'<' | b'"' | b'\'' | b'`' | b')' | b'}'))
-    }) {
-        let begin = at + next;
+    let ends = Signs::ANGLE | Signs::QUOTE | Signs::BACKTICK | Signs::CLOSING;
+    while let Some(begin) = signs::next(bytes, at, ends) {
         at = begin + 1;
         if bytes.get(begin) == Some(&b'<') {
             at = tag((bytes, &code), begin, document, found);

@@ -23,7 +23,9 @@ pub const MAX_VALUE_BYTES: usize = 512;
 /// Whether a text is a single value: short, on one line, without spaces.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
-    text.len() <= MAX_VALUE_BYTES && !text.trim().contains(char::is_whitespace)
+    text.len() <= MAX_VALUE_BYTES
+        && (text.bytes().all(|byte| byte.is_ascii_graphic())
+            || !text.trim().contains(char::is_whitespace))
 }
 
 /// The form of a text. It decides the severity of findings in the text.
@@ -58,32 +60,54 @@ const SENTENCE: (usize, usize) = (2, 8);
 
 /// Whether a text is a sentence. Sentences talk about attacks, as documents do.
 fn is_sentence(text: &str) -> bool {
-    let (mut prose, mut plain) = (0, 0);
-    for word in text.split(' ') {
-        let word = word.trim_end_matches(['.', ',', ';', ':', '?', '!']);
-        if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            plain += 1;
-            prose += usize::from(position(&PROSE, |known| known, word.as_bytes()).is_some());
-        }
+    let is_space = |byte: &u8| *byte == b' ';
+    // Most texts have too few words.
+    if text.as_bytes().iter().filter(|byte| is_space(byte)).count() + 1 < SENTENCE.1 {
+        return false;
     }
-    prose >= SENTENCE.0 && plain >= SENTENCE.1
+    let (mut prose, mut plain) = (0, 0);
+    text.as_bytes().split(is_space).any(|mut word| {
+        while let [before @ .., b'.' | b',' | b';' | b':' | b'?' | b'!'] = word {
+            word = before;
+        }
+        if !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic) {
+            plain += 1;
+            let is_prose = prose < SENTENCE.0 && position(&PROSE, |known| known, word).is_some();
+            prose += usize::from(is_prose);
+        }
+        prose >= SENTENCE.0 && plain >= SENTENCE.1
+    })
 }
 
 /// Whether a text is short, and has at most one line and the beginning of another. White space and comments between
 /// `/*` and `*/` count as one space, because anybody can add them.
 fn is_line(text: &str) -> bool {
+    // Most texts are a line whatever counts.
+    if text.len() <= MAX_VALUE_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < 2 {
+        return true;
+    }
     let mut rest = text.trim().as_bytes();
     let (mut bytes, mut lines) = (0, 1);
-    while let Some(byte) = rest.first() {
-        let space = match rest {
+    while let [byte, after @ ..] = rest {
+        let is_space = byte.is_ascii_whitespace();
+        let length = match rest {
             [b'/', b'*', comment @ ..] => {
+                bytes += 1;
                 comment.windows(2).position(|it| it == b"*/").map_or(rest.len(), |end| end + 4)
             }
-            _ => rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count(),
+            _ if is_space => {
+                bytes += 1;
+                rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+            }
+            _ => {
+                let is_plain = |byte: &&u8| !byte.is_ascii_whitespace() && **byte != b'/';
+                let plain = 1 + after.iter().take_while(is_plain).count();
+                bytes += plain;
+                plain
+            }
         };
-        let (skipped, after) = rest.split_at_checked(space.max(1)).unwrap_or((rest, &[]));
-        lines += usize::from(byte.is_ascii_whitespace() && skipped.contains(&b'\n'));
-        bytes += 1;
+        let (skipped, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        lines += usize::from(is_space && skipped.contains(&b'\n'));
         if bytes > MAX_VALUE_BYTES || lines > 2 {
             return false;
         }
@@ -92,17 +116,57 @@ fn is_line(text: &str) -> bool {
     true
 }
 
-/// Bytes of the longest word that a list may have.
-const MAX_LISTED_BYTES: usize = 24;
+/// A sorted list of lower-case words, each with what it means. Most other words are told from them by their first letter
+/// and their length.
+#[derive(Debug)]
+pub struct Dictionary<T: 'static> {
+    words: &'static [(&'static str, T)],
+    /// For each first letter where its words begin and end, and their lengths: one bit for each length.
+    letters: [(u16, u16, u32); 26],
+}
+
+impl<T: Copy> Dictionary<T> {
+    #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+    pub const fn new(words: &'static [(&'static str, T)]) -> Self {
+        let mut letters = [(0, 0, 0); 26];
+        let mut at = 0;
+        while at < words.len() {
+            let word = words[at].0.as_bytes();
+            let (begin, end, lengths) = &mut letters[(word[0] - b'a') as usize];
+            *begin = if *lengths == 0 { at as u16 } else { *begin };
+            at += 1;
+            *end = at as u16;
+            *lengths |= 1 << word.len();
+        }
+        Self { words, letters }
+    }
+
+    /// What a word means, without regard to case.
+    pub fn get(&self, word: &[u8]) -> Option<T> {
+        let letter = word.first()?.to_ascii_lowercase().checked_sub(b'a')?;
+        let (begin, end, lengths) = self.letters.get(usize::from(letter))?;
+        if lengths & 1_u32.checked_shl(word.len() as u32)? == 0 {
+            return None;
+        }
+        let mut alike = self.words.get(usize::from(*begin)..usize::from(*end))?.iter();
+        let known = alike.find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
+        known.map(|(_, meaning)| *meaning)
+    }
+
+    pub const fn words(&self) -> &'static [(&'static str, T)] {
+        self.words
+    }
+}
 
 /// The position of a word in a sorted list of lower-case words, without regard to case.
 #[must_use]
 pub fn position<T>(list: &[T], text: fn(&T) -> &str, word: &[u8]) -> Option<usize> {
-    let mut buffer = [0; MAX_LISTED_BYTES];
-    let lower = buffer.get_mut(..word.len())?;
-    lower.copy_from_slice(word);
-    lower.make_ascii_lowercase();
-    list.binary_search_by(|known| text(known).as_bytes().cmp(lower)).ok()
+    let letter = word.first()?.to_ascii_lowercase();
+    let first = |known: &T| text(known).bytes().next();
+    let begin = list.partition_point(|known| first(known) < Some(letter));
+    let alike = list.get(begin..)?.iter().take_while(|known| first(known) == Some(letter));
+    let at = alike.map(text).position(|known| known.as_bytes().eq_ignore_ascii_case(word))?;
+    Some(begin + at)
 }
 
 /// Whether a text begins with another one, without regard to case.

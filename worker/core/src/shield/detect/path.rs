@@ -72,10 +72,10 @@ pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
     steps
 }
 
-/// Whether a text without two dots in a row may have steps: an escape in it may be a dot.
+/// Whether a value without two dots in a row may have steps: an escape in it may be a dot.
 #[must_use]
-pub fn may_have_escaped_steps(text: &str) -> bool {
-    is_value(text) && text.contains(['%', 'x'])
+pub fn may_have_escaped_steps(value: &str) -> bool {
+    value.bytes().any(|byte| matches!(byte, b'%' | b'x'))
 }
 
 /// The steps upwards at an offset, and where they end.

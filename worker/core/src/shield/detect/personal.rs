@@ -1,7 +1,10 @@
 //! Personal data: numbers with checksums, addresses, and numbers whose context says what they are.
 
+use std::ops::Range;
+
 use super::{Found, before, is_word};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// Digits of a card's number (ISO/IEC 7812-1) and of a telephone number (ITU-T E.164).
 const CARD_DIGITS: std::ops::RangeInclusive<usize> = 13..=19;
@@ -102,13 +105,15 @@ struct Number {
     group_count: usize,
 }
 
-/// Reports numbers of cards and telephones.
+/// Reports numbers of cards, telephones and bank accounts.
 pub fn find_numbers(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit))
-    {
-        let begin = at + next;
+    while let Some(begin) = signs::next(bytes, at, Signs::DIGIT) {
+        // An account's number has letters before its first digit, so no other number has this digit within it.
+        if let Some(account) = account(bytes, begin) {
+            found(Detector::PersonalIban, account);
+        }
         let mut number = Number { digits: [0; 20], count: 0, groups: [0; 8], group_count: 0 };
         let mut group = 0;
         at = begin;
@@ -240,34 +245,19 @@ fn luhn(digits: &[u8]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Reports bank accounts: a country, the length of its numbers, and the checksum (ISO 7064).
-pub fn find_accounts(text: &str, found: Found<'_>) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(next) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_uppercase))
-    {
-        let begin = at + next;
-        at = begin + 1;
-        let Some([a, b, c, d]) = bytes.get(begin..begin + 4) else { return };
-        if !(c.is_ascii_digit()
-            && d.is_ascii_digit()
-            && a.is_ascii_uppercase()
-            && b.is_ascii_uppercase())
-            || before(bytes, begin).is_some_and(is_word)
-        {
-            continue;
-        }
-        let known = IBAN_LENGTHS.binary_search_by(|(country, _)| country.cmp(&[*a, *b]));
-        let Some((_, length)) = known.ok().and_then(|at| IBAN_LENGTHS.get(at)) else { continue };
-        if let Some(end) = account(bytes, begin, *length) {
-            found(Detector::PersonalIban, begin..end);
-        }
+/// The bank account's number whose first digit is at an offset: a country, the length of its numbers, and the checksum
+/// (ISO 7064).
+fn account(bytes: &[u8], digit: usize) -> Option<Range<usize>> {
+    let begin = digit.checked_sub(2)?;
+    let country = [*bytes.get(begin)?, *bytes.get(begin + 1)?];
+    let is_begin = country.iter().all(u8::is_ascii_uppercase)
+        && bytes.get(digit + 1).is_some_and(u8::is_ascii_digit)
+        && !before(bytes, begin).is_some_and(is_word);
+    if !is_begin {
+        return None;
     }
-}
-
-/// The end of the account number at an offset, if its checksum is right.
-fn account(bytes: &[u8], begin: usize, length: usize) -> Option<usize> {
+    let known = IBAN_LENGTHS.binary_search_by(|(known, _)| known.cmp(&country)).ok()?;
+    let length = IBAN_LENGTHS.get(known)?.1;
     let mut characters = [0_u8; 34];
     let mut count = 0;
     let mut at = begin;
@@ -294,17 +284,14 @@ fn account(bytes: &[u8], begin: usize, length: usize) -> Option<usize> {
         b'0'..=b'9' => (sum * 10 + u32::from(byte - b'0')) % 97,
         _ => (sum * 100 + u32::from(byte - b'A') + 10) % 97,
     });
-    (sum == 1).then_some(at)
+    (sum == 1).then_some(begin..at)
 }
 
 /// Reports mail addresses.
 pub fn find_addresses(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(next) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'@'))
-    {
-        let sign = at + next;
+    while let Some(sign) = signs::next(bytes, at, Signs::AT) {
         let local = bytes
             .get(at..sign)
             .unwrap_or_default()
@@ -366,7 +353,6 @@ mod tests {
         let mut all = Vec::new();
         let mut add = |detector, _| all.push(detector);
         find_numbers(text, &mut add);
-        find_accounts(text, &mut add);
         find_addresses(text, &mut add);
         all
     }

@@ -9,11 +9,12 @@ mod prefix;
 mod tools;
 
 use self::command::{Command, Follows, Place, command};
-use self::names::Kind;
+use self::names::{Kind, only_filters};
 use self::prefix::{Behind, run, spaces};
 use self::tools::{begins_command, is_quoted_command};
 use super::{Form, Found, before, is_value, is_word};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// Bytes of a value with a command between backticks, within another value.
 const MAX_QUOTED_BYTES: usize = 64;
@@ -47,12 +48,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     let table = is_table(bytes);
     let (mut prior, mut behind) = (Prior::default(), Behind::default());
     let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|rest| {
-        rest.iter().position(|byte| {
-            matches!(byte, b';' | b'|' | b'&' | b'`' | b'$' | b'\n' | b'\r' | b'<' | b'>' | b'\\')
-        })
-    }) {
-        let begin = at + next;
+    while let Some(begin) = signs::next(bytes, at, Signs::SHELL) {
         at = begin + 1;
         let mut separator = bytes.get(begin).copied().unwrap_or_default();
         if separator == b'\\' {
@@ -71,7 +67,9 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
         if separator == b';' && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"base64,")) {
             continue;
         }
-        prior.read(bytes, begin);
+        if line {
+            prior.read(bytes, begin);
+        }
         let opens = bytes.get(at) == Some(&b'(');
         match separator {
             b'>' if !opens => {
@@ -94,8 +92,8 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             first: begin <= 1,
             unknown: one
                 && matches!(separator, b';' | b'|' | b'&' | b'\n' | b'\r')
-                && may_be_unknown(bytes, begin, target, !prior.has_value),
-            path: one && !prior.has_path && may_be_path(bytes, begin, target),
+                && may_be_unknown(bytes, begin, target, !prior.has_value()),
+            path: one && !prior.has_path() && may_be_path(bytes, begin, target),
             plus,
         };
         let Some(command) = command(bytes, target, place) else { continue };
@@ -156,15 +154,6 @@ impl Command {
             && bytes.get(at.saturating_sub(2)) == Some(&b' ')
             && only_filters(bytes.get(at..self.end).unwrap_or_default().trim_ascii())
     }
-}
-
-/// Whether a program can do nothing but change the text that it gets. Others run code, open files or use the network.
-fn only_filters(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 12] = [
-        b"column", b"cut", b"grep", b"head", b"jq", b"rg", b"sort", b"tail", b"tee", b"tr",
-        b"uniq", b"wc",
-    ];
-    NAMES.contains(&name)
 }
 
 /// Whether a line is a row of a table: it begins and ends with a bar, and has one between them.
@@ -231,7 +220,9 @@ fn may_be_path(bytes: &[u8], begin: usize, target: usize) -> bool {
 /// The end of a file that a value of one word is written to: `x>/var/www/a.php`. `at`: the offset after the first `>`.
 fn written_file(bytes: &[u8], at: usize, prior: &Prior) -> Option<usize> {
     const FOLDERS: [&[u8]; 6] = [b"/etc/", b"/tmp/", b"/var/", b"/dev/", b"/home/", b"/root/"];
-    let is_value = prior.words == 1 && !prior.has_angle && (prior.has_letter || prior.is_address());
+    let is_value = prior.words == 1
+        && !prior.signs.has(Signs::ANGLE)
+        && (prior.has_letter() || prior.is_address());
     if !is_value || matches!(before(bytes, at.checked_sub(1)?), Some(b'-' | b'=' | b'>')) {
         return None;
     }
@@ -253,12 +244,8 @@ struct Prior {
     read: usize,
     words: usize,
     ends_in_word: bool,
-    /// Whether it has more than quotes, brackets and separators.
-    has_value: bool,
-    has_letter: bool,
-    has_path: bool,
-    has_angle: bool,
     dots: usize,
+    signs: Signs,
 }
 
 impl Prior {
@@ -267,18 +254,28 @@ impl Prior {
             let in_word = !byte.is_ascii_whitespace();
             self.words += usize::from(in_word && !self.ends_in_word);
             self.ends_in_word = in_word;
-            self.has_value |= byte.is_ascii_alphanumeric() || !byte.is_ascii() || *byte == b'<';
-            self.has_letter |= byte.is_ascii_alphabetic() || !byte.is_ascii();
-            self.has_path |= matches!(byte, b'/' | b'\\');
-            self.has_angle |= *byte == b'<';
             self.dots += usize::from(*byte == b'.');
+            self.signs.0 |= signs::of(*byte);
         }
         self.read = end.max(self.read);
     }
 
+    const fn has_letter(&self) -> bool {
+        self.signs.has(Signs::LOWER | Signs::UPPER | Signs::HIGH)
+    }
+
+    /// Whether it has more than quotes, brackets and separators.
+    const fn has_value(&self) -> bool {
+        self.has_letter() || self.signs.has(Signs::DIGIT | Signs::ANGLE)
+    }
+
+    const fn has_path(&self) -> bool {
+        self.signs.has(Signs::SLASH | Signs::BACKSLASH)
+    }
+
     /// Whether it looks like an address of version 4.
-    fn is_address(&self) -> bool {
-        self.words == 1 && self.dots == 3 && !self.has_letter
+    const fn is_address(&self) -> bool {
+        self.words == 1 && self.dots == 3 && !self.has_letter()
     }
 }
 

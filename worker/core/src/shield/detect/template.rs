@@ -8,6 +8,7 @@ mod expression;
 use self::expression::{Expression, Kind};
 use super::{Found, before, is_word};
 use crate::shield::rule::Detector;
+use crate::shield::signs::{self, Signs};
 
 /// Bytes of a value that is read as a whole.
 const MAX_WHOLE_BYTES: usize = 128;
@@ -26,10 +27,8 @@ pub fn find(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
     // A program with template strings computes in them.
     let string = text.find('`').unwrap_or(text.len());
-    let is_mark = |byte: &u8| matches!(byte, b'{' | b'<' | b'@' | b'#' | b'[');
     let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(is_mark)) {
-        let begin = at + next;
+    while let Some(begin) = signs::next(bytes, at, Signs::BRACE | Signs::ANGLE | Signs::AT) {
         at = begin + 1;
         let Some((start, kind)) = delimiter(bytes, begin) else { continue };
         if begin > string && before(bytes, begin) == Some(b'$') {

@@ -5,6 +5,7 @@ use crate::decode::binary::{self, Inflated};
 use crate::decode::escapes::{Escapes, Round};
 use crate::decode::letters;
 use crate::shield::findings::Decoding;
+use crate::shield::signs::{self, Signs};
 
 /// Times that escapes are decoded: an encoding of an encoding of an encoding.
 const MAX_ROUNDS: usize = 3;
@@ -15,20 +16,22 @@ const MIN_ENCODED_BYTES: usize = 16;
 impl Inspection<'_> {
     /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
     pub(super) fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
-        let joined: String;
+        if text.len() < MIN_ENCODED_BYTES {
+            return None;
+        }
         let text = text.trim();
-        let text = match binary::data_of_url(text).unwrap_or(text) {
-            text if text.contains('\n') => {
-                joined = text.split_ascii_whitespace().collect();
-                joined.as_str()
-            }
-            text => text,
+        let text = binary::data_of_url(text).unwrap_or(text);
+        let has_lines = text.contains('\n');
+        let is_encoded = |byte: u8| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+                || has_lines && byte.is_ascii_whitespace()
         };
-        let encoded = text.len() >= MIN_ENCODED_BYTES
-            && text.bytes().all(|byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
-            });
-        if !encoded {
+        if !text.bytes().all(is_encoded) {
+            return None;
+        }
+        let text: &str = &text.split_ascii_whitespace().collect::<String>();
+        if text.len() < MIN_ENCODED_BYTES {
             return None;
         }
         let (mut bytes, encoding) = match binary::hexadecimal(text) {
@@ -94,9 +97,7 @@ impl Inspection<'_> {
         rounds: &mut usize,
         note: &mut dyn FnMut(Decoding),
     ) -> Option<String> {
-        if !text.contains(['%', '&', '\\']) {
-            return None;
-        }
+        signs::next(text.as_bytes(), 0, Signs::ESCAPE)?;
         let mut decoded: Option<Round> = None;
         loop {
             let next = match &decoded {

@@ -6,7 +6,7 @@ use url::Host;
 
 use super::punycode;
 use crate::decode::letters;
-use crate::shield::detect::begins_with;
+use crate::shield::detect::{begins_with, position};
 use crate::shield::rule::Detector;
 use crate::target::not_public;
 
@@ -46,45 +46,45 @@ const METADATA_V6: [[u16; 8]; 3] = [
     [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254],
 ];
 
-/// Suffixes of names that resolve to the address in the name or to an address that changes, or whose owner learns of each
-/// request.
-const WILDCARD_SUFFIXES: [&str; 36] = [
-    ".nip.io",
-    ".sslip.io",
-    ".xip.io",
-    ".localtest.me",
-    ".lvh.me",
-    ".vcap.me",
-    ".1u.ms",
-    ".r3dir.me",
-    ".rbndr.us",
-    ".localh.st",
-    ".localho.st",
-    ".traefik.me",
-    ".backname.io",
-    ".lacolhost.com",
-    ".fuf.me",
-    ".yoogle.com",
-    ".local.gd",
-    ".127-0-0-1.org.uk",
-    ".rebind.network",
-    ".oastify.com",
-    ".burpcollaborator.net",
-    ".interact.sh",
-    ".oast.fun",
-    ".oast.live",
-    ".oast.pro",
-    ".oast.site",
-    ".dnslog.cn",
-    ".ceye.io",
-    ".oast.me",
-    ".oast.online",
-    ".interactsh.com",
-    ".lndo.site",
-    ".ddev.site",
-    ".smackaho.st",
-    ".42foo.com",
-    ".requestrepo.com",
+/// Domains whose names resolve to the address in the name or to an address that changes, or whose owner learns of each
+/// request. They have two or three labels, and are sorted.
+const WILDCARD_DOMAINS: [&str; 36] = [
+    "127-0-0-1.org.uk",
+    "1u.ms",
+    "42foo.com",
+    "backname.io",
+    "burpcollaborator.net",
+    "ceye.io",
+    "ddev.site",
+    "dnslog.cn",
+    "fuf.me",
+    "interact.sh",
+    "interactsh.com",
+    "lacolhost.com",
+    "lndo.site",
+    "local.gd",
+    "localh.st",
+    "localho.st",
+    "localtest.me",
+    "lvh.me",
+    "nip.io",
+    "oast.fun",
+    "oast.live",
+    "oast.me",
+    "oast.online",
+    "oast.pro",
+    "oast.site",
+    "oastify.com",
+    "r3dir.me",
+    "rbndr.us",
+    "rebind.network",
+    "requestrepo.com",
+    "smackaho.st",
+    "sslip.io",
+    "traefik.me",
+    "vcap.me",
+    "xip.io",
+    "yoogle.com",
 ];
 
 /// Names of the public DNS that are internal addresses, and names of the host itself.
@@ -110,6 +110,15 @@ const LOCAL_NAMES: [&str; 20] = [
     "42foo.com",
     "kubernetes.default",
 ];
+
+/// The known names without a dot. A value without any sign of an address is a host only if it has one of them.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    known_names().filter(|name| !name.contains('.'))
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    METADATA_NAMES.into_iter().chain(LOCAL_NAMES).chain(["localhost"])
+}
 
 /// Names of one label that stand for any host in examples, or that a program wrote because it had none.
 const PLACEHOLDERS: [&str; 34] = [
@@ -199,11 +208,10 @@ pub fn bare_name(value: &str) -> Option<Detector> {
         let path = rest.trim_start_matches(['.', ':', '8', '0']);
         return begins_with(path, "/computemetadata").then_some(Detector::AddressMetadata);
     }
-    let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
     (is_wildcard(&name)
         || name.ends_with(".localhost")
         || host.starts_with('[')
-        || known.into_iter().any(|it| *it == name && name != "kubernetes.default"))
+        || known_names().any(|it| it == name && name != "kubernetes.default"))
     .then(|| judge(host, false))?
 }
 
@@ -217,11 +225,11 @@ fn is_service(name: &str) -> bool {
         && !PLACEHOLDER_STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a name ends with one of the suffixes. Most differ in the last letter.
+/// Whether a name is in one of the domains.
 fn is_wildcard(name: &str) -> bool {
-    let last = name.bytes().next_back();
-    let ends = |suffix: &&str| suffix.bytes().next_back() == last && name.ends_with(*suffix);
-    WILDCARD_SUFFIXES.iter().any(ends)
+    let ends = name.rmatch_indices('.').filter_map(|(dot, _)| name.get(dot + 1..));
+    let mut ends = ends.skip(1).take(2);
+    ends.any(|end| position(&WILDCARD_DOMAINS, |known| known, end.as_bytes()).is_some())
 }
 
 /// A host without its port.

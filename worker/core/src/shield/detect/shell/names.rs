@@ -1,6 +1,6 @@
 //! Names of commands that are known, and what must follow them.
 
-use crate::shield::detect::position;
+use crate::shield::detect::{Dictionary, position};
 
 /// What must follow a name, because many names are words of prose too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Kind {
 use Kind::{Argument, Plain, Prose, Words};
 
 /// Commands that attacks run, sorted.
-const COMMANDS: &[(&str, Kind)] = &[
+static COMMANDS: Dictionary<Kind> = Dictionary::new(&[
     ("apt-get", Words),
     ("aria2c", Words),
     ("arp", Plain),
@@ -222,20 +222,7 @@ const COMMANDS: &[(&str, Kind)] = &[
     ("xcopy", Words),
     ("xxd", Words),
     ("zsh", Words),
-];
-
-/// For each first letter, the lengths of the commands that begin with it: one bit for each length.
-#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-const LENGTHS: [u32; 256] = {
-    let mut lengths = [0; 256];
-    let mut at = 0;
-    while at < COMMANDS.len() {
-        let command = COMMANDS[at].0.as_bytes();
-        lengths[command[0] as usize] |= 1 << command.len();
-        at += 1;
-    }
-    lengths
-};
+]);
 
 /// What must follow a command, if a word is the name of one that attacks run: alone, after a path, or with `.exe`.
 pub fn kind(word: &[u8]) -> Option<Kind> {
@@ -252,16 +239,7 @@ pub fn kind(word: &[u8]) -> Option<Kind> {
     let versioned = name.starts_with(b"python") || name.starts_with(b"pip");
     let end = name.iter().rposition(u8::is_ascii_alphabetic).map_or(0, |at| at + 1);
     let name = name.get(..end).filter(|_| versioned).unwrap_or(name);
-    // Length and first letter are enough to see that most words are not commands.
-    let length = 1_u32.checked_shl(name.len() as u32).unwrap_or_default();
-    let letter = name.first().map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
-    if LENGTHS.get(letter).is_none_or(|lengths| lengths & length == 0) {
-        return is_cmdlet(name).then_some(Words);
-    }
-    match position(COMMANDS, |known| known.0, name) {
-        Some(at) => COMMANDS.get(at).map(|known| known.1),
-        None => is_cmdlet(name).then_some(Words),
-    }
+    COMMANDS.get(name).or_else(|| is_cmdlet(name).then_some(Words))
 }
 
 /// Whether a word is the name of a command that attacks run.
@@ -269,17 +247,73 @@ pub fn is_command(word: &[u8]) -> bool {
     kind(word).is_some()
 }
 
-/// Commands that read what a pipe brings. Developers' pipelines end with them.
-const FILTERS: &[&str] = &[
-    "awk", "base64", "bash", "bc", "cat", "column", "cut", "grep", "gunzip", "head", "hexdump",
-    "jq", "ksh", "less", "more", "mysql", "nc", "nl", "node", "od", "openssl", "perl", "php",
-    "psql", "python", "python3", "rev", "rg", "ruby", "sed", "sh", "sort", "ssh", "sudo", "tac",
-    "tail", "tar", "tee", "tr", "uniq", "wc", "xargs", "xxd", "zsh",
-];
+/// What a command does with the text that a pipe brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    /// Nothing but change it.
+    Changes,
+    /// It can run code, open files or use the network.
+    Acts,
+}
+
+use Filter::{Acts, Changes};
+
+/// Commands that read what a pipe brings, sorted. Developers' pipelines end with them.
+static FILTERS: Dictionary<Filter> = Dictionary::new(&[
+    ("awk", Acts),
+    ("base64", Acts),
+    ("bash", Acts),
+    ("bc", Acts),
+    ("cat", Acts),
+    ("column", Changes),
+    ("cut", Changes),
+    ("grep", Changes),
+    ("gunzip", Acts),
+    ("head", Changes),
+    ("hexdump", Acts),
+    ("jq", Changes),
+    ("ksh", Acts),
+    ("less", Acts),
+    ("more", Acts),
+    ("mysql", Acts),
+    ("nc", Acts),
+    ("nl", Acts),
+    ("node", Acts),
+    ("od", Acts),
+    ("openssl", Acts),
+    ("perl", Acts),
+    ("php", Acts),
+    ("psql", Acts),
+    ("python", Acts),
+    ("python3", Acts),
+    ("rev", Acts),
+    ("rg", Changes),
+    ("ruby", Acts),
+    ("sed", Acts),
+    ("sh", Acts),
+    ("sort", Changes),
+    ("ssh", Acts),
+    ("sudo", Acts),
+    ("tac", Acts),
+    ("tail", Changes),
+    ("tar", Acts),
+    ("tee", Changes),
+    ("tr", Changes),
+    ("uniq", Changes),
+    ("wc", Changes),
+    ("xargs", Acts),
+    ("xxd", Acts),
+    ("zsh", Acts),
+]);
 
 /// Whether a command reads what a pipe brings.
 pub fn is_filter(word: &[u8]) -> bool {
-    position(FILTERS, |known| known, word).is_some()
+    FILTERS.get(word).is_some()
+}
+
+/// Whether this is the name of a command that can do nothing but change the text that a pipe brings.
+pub fn only_filters(name: &[u8]) -> bool {
+    FILTERS.get(name) == Some(Changes) && name.iter().all(u8::is_ascii_lowercase)
 }
 
 /// Whether a command shows something about the machine without an argument.
@@ -389,7 +423,8 @@ mod tests {
 
     #[test]
     fn names_are_sorted() {
-        assert!(COMMANDS.is_sorted_by_key(|command| command.0));
-        assert!(FILTERS.is_sorted() && VERBS.is_sorted() && NOUNS.is_sorted());
+        assert!(COMMANDS.words().is_sorted_by_key(|command| command.0));
+        assert!(FILTERS.words().is_sorted_by_key(|filter| filter.0));
+        assert!(VERBS.is_sorted() && NOUNS.is_sorted());
     }
 }

@@ -138,7 +138,8 @@ const VERBS: [&str; 27] = [
 
 /// Whether a word is a command with which developers' command lines begin.
 fn is_tool(word: &str) -> bool {
-    TOOLS.contains(&word)
+    position(TOOLS, |known| known, word.as_bytes()).is_some()
+        && !word.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Whether a command does nothing without an argument, and its name can be a value.

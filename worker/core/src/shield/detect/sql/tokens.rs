@@ -1,6 +1,6 @@
 //! SQL as tokens: what each means for a value that leaves its place.
 
-use crate::shield::detect::{is_word, position};
+use crate::shield::detect::{Dictionary, is_word};
 
 /// The kinds of tokens. One letter each, as patterns write them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub enum Kind {
 pub const KINDS: usize = Kind::Other as usize + 1;
 
 /// Words with a kind, sorted.
-const WORDS: &[(&str, Kind)] = &[
+static WORDS: Dictionary<Kind> = Dictionary::new(&[
     ("all", Kind::All),
     ("alter", Kind::Statement),
     ("and", Kind::Logic),
@@ -177,24 +177,12 @@ const WORDS: &[(&str, Kind)] = &[
     ("xp_cmdshell", Kind::Telling),
     ("xp_dirtree", Kind::Telling),
     ("xp_regread", Kind::Telling),
-];
-
-/// For each first letter, the lengths of the words with a kind that begin with it: one bit for each length.
-#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-const LENGTHS: [u32; 256] = {
-    let mut lengths = [0; 256];
-    let mut at = 0;
-    while at < WORDS.len() {
-        let word = WORDS[at].0.as_bytes();
-        lengths[word[0] as usize] |= 1 << word.len();
-        at += 1;
-    }
-    lengths
-};
+]);
 
 /// The words that only attacks name.
 pub fn telling_words() -> impl Iterator<Item = &'static str> {
-    WORDS.iter().filter(|(_, kind)| *kind == Kind::Telling).map(|(word, _)| *word).chain(["@@"])
+    let words = WORDS.words().iter();
+    words.filter(|(_, kind)| *kind == Kind::Telling).map(|(word, _)| *word).chain(["@@"])
 }
 
 /// Reads a text token by token.
@@ -339,13 +327,7 @@ fn kind_of_word(word: &[u8]) -> Kind {
     if word.starts_with(b"@@") {
         return Kind::Telling;
     }
-    let length = 1_u32.checked_shl(word.len() as u32).unwrap_or_default();
-    let letter = word.first().map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
-    if LENGTHS.get(letter).is_none_or(|lengths| lengths & length == 0) {
-        return Kind::Word;
-    }
-    let at = position(WORDS, |(known, _)| known, word);
-    at.and_then(|at| WORDS.get(at)).map_or(Kind::Word, |(_, kind)| *kind)
+    WORDS.get(word).unwrap_or(Kind::Word)
 }
 
 #[cfg(test)]
@@ -354,7 +336,7 @@ mod tests {
 
     #[test]
     fn each_word_is_found_in_its_list() {
-        for (word, kind) in WORDS {
+        for (word, kind) in WORDS.words() {
             assert_eq!(kind_of_word(word.to_uppercase().as_bytes()), *kind, "{word}");
         }
     }
