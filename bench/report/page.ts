@@ -143,8 +143,9 @@ const BESIDE_HASH: Record<string, string> = {
   credential_verify_10_keys: "The same; the cache holds 10 credentials.",
   credential_verify_100_keys: "The same; the cache holds 100 credentials.",
   credential_verify_10000_keys: "The same; the cache holds 10,000 credentials, as many as fit. Each run uses the same credential.",
-  limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. Two of the limits read a number and its currency from the parsed arguments. The time zone is UTC, and the runtime is not asked for it.",
+  limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. What the call uses of each limit is known: `limits_select` is measured apart. The limits have found their windows and their counters in an earlier call. The time zone is UTC, and the runtime is not asked for it.",
   limits_check_without_rate: "The same without the rate limit, and checks only.",
+  limits_select: "What comes before `limits_check_and_commit`: finds which of the seven limits cover the call, puts them into the order in which they are checked, and reads the call's number, which two of them need, as `limits_extract` does.",
   velocity_check: "Reads three full windows of an agent: of a minute, ten minutes and an hour.",
   velocity_count: "Counts a call in each of them.",
   metrics_record: "Writes what an ordinary decision adds for metrics into the buffer of its journal row: the keyed hash of the key id, and how many of its names metrics show.",
@@ -182,7 +183,7 @@ function operations(results: Results): string[] {
 const PIPELINE = "pipeline_all";
 /** The parts of one call, and what each does. */
 const PIPELINE_PARTS: Record<string, string> = {
-  pipeline_limits: "checks and uses the five kinds of limits that read no number from the arguments",
+  pipeline_limits: "finds the limits that cover the call, of the five kinds that read no number from the arguments, checks them and uses them",
   pipeline_shield: "inspects the arguments",
   pipeline_provenance: "looks up the destinations among the arguments, in a run that holds 10,000 values",
   pipeline_policy: "evaluates the policies, from the call's values on",

@@ -1,4 +1,5 @@
-//! What the limits of an agent cost: reading a call's number, checking every kind of limit, and using them.
+//! What the limits of an agent cost: finding those that cover a call, reading the call's number, checking every kind of
+//! limit, and using them.
 //!
 //! INVARIANT (open): no limit is used up and no state grows, however many runs there are.
 
@@ -8,10 +9,11 @@ use std::rc::Rc;
 
 use gateward_core::gate::limits::agent_book;
 use gateward_core::json::{self, Json};
-use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::book::At;
 use gateward_core::limit::status::statuses;
+use gateward_core::limit::usage::{self, Covered, Ledger, Usage, Use};
 use gateward_core::limit::window::utc_only;
-use gateward_core::limit::{Amount, Kind, Limit};
+use gateward_core::limit::{Amount, Currency, Kind, Limit, Measured};
 use serde_json::json;
 
 use crate::decide::NOW_MS;
@@ -19,70 +21,75 @@ use crate::operation::{GATEWARD, Operation};
 
 const TOOL: &str = "bank/send_money";
 const COVERED: Covered = Covered { reads: false, writes: true };
+/// Concurrency counts only calls that are forwarded.
+const FORWARDED: bool = true;
 
 /// The largest whole amount. Billions of runs use a small part of it.
 const MAX: &str = "999999999999999999";
 
-/// Fewer calls than the rate allows, which is 1,000 in a millisecond.
-pub const RUNS_PER_MS: u64 = 500;
+/// Fewer calls than the rate allows, which is 1,000 in a millisecond. A power of two: to divide by it takes no time.
+pub const RUNS_PER_MS: u64 = 512;
 
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::new("limits_check_and_commit", GATEWARD, || {
-            let (mut ledgers, input) = (ledgers_of(|_| true), payment());
-            call(&mut ledgers, &input, NOW_MS, true);
+            let mut ledgers = ledgers_of(|_| true);
+            let uses = uses(&ledgers, &payment());
+            call(&mut ledgers, &uses, NOW_MS, true);
             assert_counted(&ledgers, 5);
             let state = RefCell::new((ledgers, 0_u64));
             move || {
                 let (ledgers, runs) = &mut *state.borrow_mut();
                 *runs += 1;
-                call(ledgers, black_box(&input), NOW_MS + *runs / RUNS_PER_MS, true);
+                call(ledgers, black_box(&uses), NOW_MS + *runs / RUNS_PER_MS, true);
             }
         }),
         Operation::new("limits_check_without_rate", GATEWARD, || {
-            let (mut ledgers, input) = (ledgers_of(|limit| limit.kind != Kind::Rate), payment());
+            let mut ledgers = ledgers_of(|limit| limit.kind != Kind::Rate);
+            let uses = uses(&ledgers, &payment());
             // A book that has counted before, as most books have.
-            call(&mut ledgers, &input, NOW_MS, true);
+            call(&mut ledgers, &uses, NOW_MS, true);
             assert_counted(&ledgers, 4);
             let ledgers = RefCell::new(ledgers);
             move || {
                 let ledgers = &mut *ledgers.borrow_mut();
-                call(ledgers, black_box(&input), black_box(NOW_MS), false);
+                call(ledgers, black_box(&uses), black_box(NOW_MS), false);
             }
         }),
+        Operation::new("limits_select", GATEWARD, || {
+            let (ledgers, input) = (ledgers_of(|_| true), payment());
+            assert_eq!(uses(&ledgers, &input).len(), Kind::ALL.len());
+            move || uses(&ledgers, black_box(&input))
+        }),
         Operation::new("limits_extract", GATEWARD, || {
-            let input = payment();
-            let expected: Amount = "129.95".parse().unwrap();
-            assert_eq!(extract(&input), Some(expected));
-            move || extract(black_box(&input))
+            let currency = Currency { pointer: "/currency".to_owned(), is: "EUR".to_owned() };
+            let measured = Measured { pointer: "/amount".to_owned(), currency: Some(currency) };
+            let (input, expected): (_, Amount) = (payment(), "129.95".parse().unwrap());
+            assert_eq!(measured.read(&input), Some(expected));
+            move || measured.read(black_box(&input))
         }),
     ]
 }
 
+/// What a call uses of the limits that cover it.
+pub fn uses<'a>(ledgers: &[Ledger<'a>], input: &Json) -> Vec<Use<'a>> {
+    let cost = Amount::whole(1);
+    let usage = Usage { tool: TOOL, covered: COVERED, input, cost, forwarded: FORWARDED };
+    usage::uses(ledgers, &usage)
+}
+
 /// Checks the limits, and uses them if `commits`. It panics if a limit stops the call.
-pub fn call(ledgers: &mut [Ledger<'_>], input: &Json, now_ms: u64, commits: bool) {
-    // Concurrency counts only calls that are forwarded.
-    let forwarded = true;
-    let usage = Usage { tool: TOOL, covered: COVERED, input, cost: Amount::whole(1), forwarded };
-    let checked = book::check(ledgers, &usage, at(now_ms)).unwrap();
+pub fn call(ledgers: &mut [Ledger<'_>], uses: &[Use<'_>], now_ms: u64, commits: bool) {
+    let needs = usage::check(ledgers, uses, at(now_ms)).unwrap();
+    assert!(needs.is_empty());
     if commits {
-        book::commit(ledgers, &checked.takes, forwarded, at(now_ms));
+        usage::commit(ledgers, uses, FORWARDED, at(now_ms));
     }
-    drop(black_box(checked));
 }
 
 /// The runtime, which has the other time zones, is not asked.
 fn at(now_ms: u64) -> At {
     At { now_ms, offset_s: utc_only }
-}
-
-/// As `limit::book` reads the number of a call, which is not public.
-fn extract(input: &Json) -> Option<Amount> {
-    let currency = input.pointer(black_box("/currency")).and_then(Json::as_str);
-    if currency != Some(black_box("EUR")) {
-        return None;
-    }
-    Amount::of(input.pointer(black_box("/amount"))?)
 }
 
 /// Arguments of usual size.

@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use gateward_core::json::Json;
 use gateward_core::limit::Kind;
-use gateward_core::limit::book::Ledger;
+use gateward_core::limit::usage::Ledger;
 use gateward_core::policy::Evaluation;
 use gateward_core::provenance::call::Call as Looked;
 use gateward_core::provenance::run::{MAX_TRUSTED_VALUES, Observation, RunValues};
@@ -113,11 +113,12 @@ impl Parts {
         assert!(self.policy().allowed);
     }
 
-    /// Checks the limits, and uses them.
+    /// Finds the limits that cover the call, checks them, and uses them.
     fn limits(&self) {
         let (ledgers, runs) = &mut *self.ledgers.borrow_mut();
         *runs += 1;
-        limits::call(ledgers, black_box(&self.input), NOW_MS + *runs / RUNS_PER_MS, true);
+        let uses = limits::uses(ledgers, black_box(&self.input));
+        limits::call(ledgers, &uses, NOW_MS + *runs / RUNS_PER_MS, true);
     }
 
     fn shield(&self) -> Findings {

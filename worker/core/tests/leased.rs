@@ -11,10 +11,11 @@ use std::rc::Rc;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::json::{self, Json};
 use gateward_core::lane::{Answers, Called, Lane, LaneSql as _};
-use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::book::{self, At};
 use gateward_core::limit::lease::{self, Answer, Ask, Granted, Leased, Need, Returned};
 use gateward_core::limit::pool::Pool;
 use gateward_core::limit::reservation::{Ending, Reservation, Take};
+use gateward_core::limit::usage::{self, Covered, Ledger, Usage};
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Limit};
 use gateward_core::registry::SharedLimit;
@@ -239,8 +240,9 @@ impl World {
                 book: self.books[lane].0.clone(),
                 leased: Some(Leased { subject: "*".to_owned(), held: self.held(lane), answer }),
             }];
-            let Ok(checked) = book::check(&mut ledgers, &usage, at(self.now_ms)) else { return };
-            if let [need] = checked.needs.as_slice() {
+            let uses = usage::uses(&ledgers, &usage);
+            let Ok(needs) = usage::check(&mut ledgers, &uses, at(self.now_ms)) else { return };
+            if let [need] = needs.as_slice() {
                 if resumed {
                     // The limit was changed while it waited, or another window began. Then it would ask again.
                     return;
@@ -270,10 +272,12 @@ impl World {
                 }
                 continue;
             }
-            if !passes || checked.takes.is_empty() {
+            // Of calls that are not forwarded, none is in progress.
+            if !passes || uses.is_empty() {
                 return;
             }
-            book::commit(&mut ledgers, &checked.takes, forwarded, at(self.now_ms));
+            usage::commit(&mut ledgers, &uses, forwarded, at(self.now_ms));
+            let takes = usage::takes(&ledgers, &uses, forwarded);
             let [Ledger { book, .. }] = ledgers;
             self.books[lane] = (book.clone(), book);
             let Some(lease) = self.books[lane].0.lease(&limit.counter) else { return };
@@ -282,7 +286,7 @@ impl World {
             *used += amount;
             // The calls that passed never exceed the bound, whatever the lanes believe.
             assert!(*used <= self.max);
-            self.open.push(Open { lane, takes: checked.takes, forwarded, number, amount });
+            self.open.push(Open { lane, takes, forwarded, number, amount });
             return;
         }
     }
@@ -316,8 +320,8 @@ impl World {
             forwarded: ended.forwarded,
             takes: ended.takes,
         };
+        let counter = self.limit().counter.clone();
         let (book, stored) = &mut self.books[ended.lane];
-        let counter = reservation.takes[0].counter.clone();
         let number = book.lease(&counter).map(|lease| lease.number);
         book::settle(("lease", book), &reservation, ending);
         *stored = book.clone();

@@ -21,9 +21,8 @@ use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
 use gateward_core::limit::book::At;
 use gateward_core::limit::reservation::Ending as Settled;
-use gateward_core::limit::status::status as status_of;
 use gateward_core::limit::window::utc_only;
-use gateward_core::limit::{Amount, Book, Limit, RequestRate};
+use gateward_core::limit::{Amount, Book, Covers, Limit, RequestRate};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerKind, SharedLimit};
 use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
@@ -224,8 +223,9 @@ fn what_is_left_of_requests_is_read_from_the_agents_state() {
         }
         let names = [request_book("coder"), request_book("support"), agent_book("coder")];
         let books = gate.on_lane(|lane, storage| lane.books(storage, &names, at.now_ms)).unwrap();
-        let left = status_of(&Book::parse(&books[0]).unwrap(), &rate.limit, at).remaining;
-        assert_eq!(left, Some(Amount::whole(1)), "{evicted}");
+        let status = rate.status(&Book::parse(&books[0]).unwrap(), at);
+        let expected = (Covers::Requests, Some(Amount::whole(1)));
+        assert_eq!((status.covers, status.remaining), expected, "{evicted}");
         assert_eq!((books[1].as_str(), books[2].as_str()), ("", ""), "{evicted}");
     }
 }

@@ -8,9 +8,10 @@ mod limit_model;
 use std::rc::Rc;
 
 use gateward_core::json::{self, Json};
-use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::book::{self, At};
 use gateward_core::limit::reservation::{Ending, Reservation, Take};
 use gateward_core::limit::status::status;
+use gateward_core::limit::usage::{self, Covered, Ledger, Usage};
 use gateward_core::limit::{Amount, Book, Kind, Limit, Violation};
 use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, MINUTE_MS, Model, zones};
 use proptest::prelude::*;
@@ -52,7 +53,7 @@ impl Desk {
         Self { limits, ..Self::default() }
     }
 
-    /// What a call takes, if no limit denies it. `passes`: what the steps after the limits say.
+    /// What the outcome of a call can change, if no limit denies it. `passes`: what the steps after the limits say.
     fn call(
         &mut self,
         input: &Json,
@@ -68,12 +69,14 @@ impl Desk {
             Ledger { name: agent, limits: &self.limits, book: of_agent, leased: None },
             Ledger { name: credential, limits, book: of_credential, leased: None },
         ];
-        let checked = book::check(&mut ledgers, &usage, at(now_ms)).map(|checked| checked.takes);
-        if let (Ok(takes), true) = (&checked, passes) {
-            book::commit(&mut ledgers, takes, forwarded, at(now_ms));
+        let uses = usage::uses(&ledgers, &usage);
+        let checked = usage::check(&mut ledgers, &uses, at(now_ms));
+        if checked.is_ok() && passes {
+            usage::commit(&mut ledgers, &uses, forwarded, at(now_ms));
         }
+        let takes = usage::takes(&ledgers, &uses, forwarded);
         self.books = ledgers.map(|ledger| ledger.book);
-        checked
+        checked.map(|_| takes)
     }
 
     fn settle(&mut self, takes: &[Take], reserved: bool, ending: Ending) {
@@ -215,6 +218,38 @@ fn a_clock_that_goes_back_reopens_no_window() {
     // The clock was a year ahead: what was used then counts now.
     let times = [ahead + 365 * DAY_MS, ahead, ahead, ahead + MINUTE_MS];
     assert_eq!(times.map(&mut passes), [true, true, false, true]);
+}
+
+#[test]
+fn calls_are_denied_from_the_minute_on_at_which_hours_end() {
+    let office = json!({"kind": "hours", "hours": ["09:00-17:00"], "time_zone": BERLIN});
+    let mut desk = Desk::new(vec![limit("office", office)]);
+    // It is winter.
+    let ends_ms = START_MS - START_MS % DAY_MS + 16 * HOUR_MS;
+    let mut passes = |now_ms| desk.call(&input(1), (true, true), now_ms).is_ok();
+    let times = [ends_ms - MINUTE_MS, ends_ms - 1, ends_ms, ends_ms - 1, ends_ms + MINUTE_MS];
+    assert_eq!(times.map(&mut passes), [true, true, false, true, false]);
+    let begins_ms = ends_ms - 8 * HOUR_MS;
+    assert_eq!([begins_ms - 1, begins_ms, begins_ms - 1].map(&mut passes), [false, true, false]);
+}
+
+#[test]
+fn a_limit_finds_its_counter_in_each_book() {
+    let quota = || json!({"kind": "quota", "max": "2", "window": "day"});
+    let (first, both) = (limit("first", quota()), limit("both", quota()));
+    // In the second book, the counter of `both` has another place.
+    let mut desks = [vec![first, Rc::clone(&both)], vec![both]].map(Desk::new);
+    for (desk, expected) in [(0, true), (1, true), (0, true), (1, true), (0, false), (1, false)] {
+        let called = desks[desk].call(&input(1), (false, true), START_MS);
+        assert_eq!(called.is_ok(), expected, "{desk}");
+        desks[desk].restart();
+    }
+    // A counter is forgotten, and the others move.
+    desks[0].limits.remove(0);
+    desks[0].call(&input(1), (false, true), START_MS).unwrap_err();
+    desks[0].call(&input(1), (false, true), START_MS + DAY_MS).unwrap();
+    desks[0].call(&input(1), (false, true), START_MS + DAY_MS).unwrap();
+    desks[0].call(&input(1), (false, true), START_MS + DAY_MS).unwrap_err();
 }
 
 #[test]

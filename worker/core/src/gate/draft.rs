@@ -13,10 +13,10 @@ use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
 use crate::limit::RequestRate;
-use crate::limit::book::{At, Covered, Ledger};
+use crate::limit::book::At;
 use crate::limit::lease::Need;
-use crate::limit::reservation::Take;
 use crate::limit::status::statuses;
+use crate::limit::usage::{Covered, Ledger, Use};
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
@@ -89,8 +89,8 @@ pub struct Draft<'a> {
     pub ledgers: Vec<Ledger<'a>>,
     /// Which limits cover the call.
     pub covered: Covered,
-    /// What the call takes of them if it passes.
-    pub takes: Vec<Take>,
+    /// What the call uses of them if it passes.
+    pub uses: Vec<Use<'a>>,
     /// What the lane must ask counters for, if nothing else denies the call.
     pub needs: Vec<Need>,
     /// The windows that count the call, with their counts.
@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
             shield: None,
             ledgers: Vec::new(),
             covered: Covered::default(),
-            takes: Vec::new(),
+            uses: Vec::new(),
             needs: Vec::new(),
             window_counts: Vec::new(),
             action_hash: action_hash(command, facts.records),
@@ -181,7 +181,7 @@ impl<'a> Draft<'a> {
         counted: Option<CountedEvent>,
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
-        let rate_limit = self.request_limit.map(|it| it.limit.limit_id.clone());
+        let rate_limit = self.request_limit.map(|it| it.limit_id.clone());
         let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
         let limits = match self.ledgers.is_empty() {
             true => Vec::new(),

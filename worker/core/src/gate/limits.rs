@@ -8,10 +8,11 @@ use super::shared_limits;
 use super::step::CountedEvent;
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
-use crate::limit::book::{self, At, Covered, Ledger, Usage, Writes};
+use crate::limit::book::{At, Writes};
 use crate::limit::reservation::Reservation;
+use crate::limit::usage::{self, Covered, Ledger, Usage};
 use crate::limit::violation::{Violation, Why};
-use crate::limit::{Amount, Checked, Kind};
+use crate::limit::{Amount, Kind};
 use crate::problem::{Problem, ProblemCode};
 
 /// Reservations of a lane: of forwarded calls that hold a part of a limit, and of calls whose callers may still report
@@ -89,19 +90,20 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
         cost: cost.unwrap_or(Amount::whole(1)),
         forwarded,
     };
-    let violation = match book::check(&mut draft.ledgers, &usage, at(facts)) {
+    let uses = usage::uses(&draft.ledgers, &usage);
+    let violation = match usage::check(&mut draft.ledgers, &uses, at(facts)) {
         // If the lane has no space for a reservation of an asked call, its caller cannot report an outcome, and
         // nothing is given back. That is safe, so only forwarded calls are refused.
-        Ok(Checked { takes, .. })
+        Ok(_)
             if forwarded
                 && !facts.books.space.forwarded
-                && takes.iter().any(|it| it.is_open(true)) =>
+                && uses.iter().any(|it| it.is_open(true)) =>
         {
             let detail = "too many calls of this agent, or of its lane, are in progress";
             return Err(Stop::Problem(Problem::new(ProblemCode::Overloaded, detail), None));
         }
-        Ok(Checked { takes, needs }) => {
-            draft.takes = takes;
+        Ok(needs) => {
+            draft.uses = uses;
             // A dry run does not take anything away from other lanes.
             draft.needs = if call.dry_run { Vec::new() } else { needs };
             return Ok(None);
@@ -173,7 +175,7 @@ fn at(facts: &Facts<'_>) -> At {
 /// Uses what [`check`] found, because the call passes.
 pub fn commit(draft: &mut Draft<'_>) {
     let reserves = draft.command.forwarded;
-    book::commit(&mut draft.ledgers, &draft.takes, reserves, at(draft.facts));
+    usage::commit(&mut draft.ledgers, &draft.uses, reserves, at(draft.facts));
 }
 
 /// What the call changes, for the decision's row; `None` if nothing.
@@ -197,16 +199,19 @@ pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<
         Some(upstream) => u64::from(upstream.whole_timeout_ms) + OUTCOME_MARGIN_MS,
         None => REPORT_MS,
     };
-    let is_open = draft.takes.iter().any(|take| take.is_open(forwarded));
     let space = facts.books.space;
     let has_space = if forwarded { space.forwarded } else { space.asked };
-    let reservation = (passes && is_open && has_space).then(|| Reservation {
+    let takes = match passes && has_space {
+        true => usage::takes(&draft.ledgers, &draft.uses, forwarded),
+        false => Vec::new(),
+    };
+    let reservation = (!takes.is_empty()).then(|| Reservation {
         decision_id: decision_id.to_owned(),
         ends_at_ms: facts.now_ms.saturating_add(wait_ms),
         agent: draft.command.call.agent.clone(),
         credential: first_key_id(facts, &draft.command.key_id).to_owned(),
         forwarded,
-        takes: draft.takes.iter().filter(|take| take.is_open(forwarded)).cloned().collect(),
+        takes,
     });
     Some(Box::new(Writes { books, reservation, settles: None }))
 }

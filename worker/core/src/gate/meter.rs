@@ -44,7 +44,7 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let mut problem = Problem::new(ProblemCode::RateLimited, detail);
     let retry_after_s = bucket.retry_after_s(draft.rate, cost).max(1);
     problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
-    let limit_id = draft.request_limit.map_or(DEFAULT_RATE, |it| it.limit.limit_id.as_str());
+    let limit_id = draft.request_limit.map_or(DEFAULT_RATE, |it| it.limit_id.as_str());
     let violation = Violation::of_requests(limit_id, status, cost, retry_after_s);
     // Plain data always serializes.
     problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);

@@ -46,7 +46,8 @@ impl Amount {
     pub fn of(value: &Json) -> Option<Self> {
         match value {
             Json::Integer(number) => u64::try_from(*number).ok().map(Self::whole),
-            Json::Number(_) | Json::Verbatim(_) => Self::of_number(&value.canonical()),
+            Json::Number(number) => Self::of_number(ryu_js::Buffer::new().format_finite(*number)),
+            Json::Verbatim(number) => Self::of_number(number),
             Json::String(text) => text.parse().ok(),
             Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
         }

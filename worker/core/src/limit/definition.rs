@@ -1,15 +1,11 @@
 //! What a limit says: the fields of its record, and the rule that they make.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
 use super::rule::{Calendar, Currency, Measured, Rule};
-use super::window::{self, Day, Hours, OffsetS, Period, Window};
+use super::window::{Day, Hours, Window};
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 use crate::glob::Glob;
 use crate::provenance::pointers::is_pointer;
@@ -35,7 +31,7 @@ const MAX_ZONE_BYTES: usize = 64;
 const MAX_CURRENCY_BYTES: usize = 16;
 
 /// The time zone if a limit names none.
-const UTC: &str = "UTC";
+pub const UTC: &str = "UTC";
 
 text_enum! {
     /// What a limit bounds. In the order in which the limits of a call are checked.
@@ -283,121 +279,6 @@ fn whole(max: Amount) -> Result<u64, Refused> {
     max.as_whole().ok_or_else(|| ("max", "must be a whole number for this kind".to_owned()))
 }
 
-/// A limit as lanes have it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Stored")]
-pub struct Limit {
-    pub limit_id: String,
-    /// The name of its counter: a limit that is created again, or gets another kind or window, starts from zero.
-    pub counter: Rc<str>,
-    pub kind: Kind,
-    pub access: Option<Access>,
-    pub tools: Option<Vec<Glob>>,
-    pub rule: Rule,
-    pub unclear: Unclear,
-    /// The revision of the limit's record.
-    pub revision: u64,
-    known: KnownPeriod,
-}
-
-/// A cached window, with the first time for which it is known to hold. It is not part of the limit's value, so it does
-/// not affect equality.
-#[derive(Debug, Clone, Default)]
-struct KnownPeriod(Cell<Option<(u64, Period)>>);
-
-impl PartialEq for KnownPeriod {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    limit_id: String,
-    #[serde(default)]
-    created_at_ms: u64,
-    #[serde(default)]
-    revision: u64,
-    // Parsed separately, so that the code that parses a rule is compiled only once.
-    rule: Box<RawValue>,
-}
-
-impl TryFrom<Stored> for Limit {
-    type Error = String;
-
-    fn try_from(
-        Stored { limit_id, created_at_ms, revision, rule }: Stored,
-    ) -> Result<Self, String> {
-        let definition: Definition =
-            serde_json::from_str(rule.get()).map_err(|error| error.to_string())?;
-        let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
-        let window = definition.window.map_or("", Window::as_str);
-        let kind = definition.kind.as_str();
-        Ok(Self {
-            counter: format!("{limit_id}.{created_at_ms}.{kind}.{window}").into(),
-            limit_id,
-            kind: definition.kind,
-            access: definition.access,
-            tools: definition.tools,
-            rule,
-            unclear: definition.unclear.unwrap_or(Unclear::Keep),
-            revision,
-            known: KnownPeriod::default(),
-        })
-    }
-}
-
-/// The counter of a [`RequestRate`].
-pub const REQUESTS: &str = "requests";
-
-/// The limit of an agent's requests ([`Covers::Requests`]). An agent has one bucket for its requests, in its state and
-/// not in a book. The bucket stays if the limit is changed, deleted, or replaced by another.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Limit")]
-pub struct RequestRate {
-    /// Its counter is [`REQUESTS`].
-    pub limit: Limit,
-    pub rate: Rate,
-}
-
-impl TryFrom<Limit> for RequestRate {
-    type Error = &'static str;
-
-    fn try_from(limit: Limit) -> Result<Self, Self::Error> {
-        let Rule::Rate(rate) = limit.rule else {
-            return Err("a limit of requests is of the kind `rate`");
-        };
-        Ok(Self { limit: Limit { counter: REQUESTS.into(), ..limit }, rate })
-    }
-}
-
-impl Limit {
-    /// The window of now. `None` if the time zone is unknown.
-    #[must_use]
-    pub fn period(&self, calendar: &Calendar, now_ms: u64, offset_s: OffsetS) -> Option<Period> {
-        if let Some((since_ms, period)) = self.known.0.get()
-            && (since_ms..period.ends_at_ms).contains(&now_ms)
-        {
-            return Some(period);
-        }
-        let period = window::period(calendar.window, &calendar.time_zone, now_ms, offset_s)?;
-        self.known.0.set(Some((now_ms, period)));
-        Some(period)
-    }
-
-    /// Whether it covers calls of a tool, `server/tool`. `reads`: the registry does not say that it writes.
-    /// `writes`: the registry or the caller says so.
-    #[must_use]
-    pub fn covers(&self, tool: &str, reads: bool, writes: bool) -> bool {
-        let covers = |access| match access {
-            Access::Read => reads,
-            Access::Write => writes,
-        };
-        self.access.is_none_or(covers)
-            && self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -461,28 +342,6 @@ mod tests {
         ] {
             let text = definition.to_string();
             assert!(refused(definition).is_some(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_limit_covers_what_it_names() {
-        let limit = |access: Option<&str>, tools: Option<&[&str]>| -> Limit {
-            let definition = json!({"kind": "quota", "max": "3", "window": "day", "access": access, "tools": tools});
-            serde_json::from_value(json!({"limit_id": "l", "rule": definition})).unwrap()
-        };
-        for (access, tools, tool, writes, expected) in [
-            (None, None, "s/x", false, true),
-            (Some("write"), None, "s/x", false, false),
-            (Some("write"), None, "s/x", true, true),
-            (Some("read"), None, "s/x", false, true),
-            (None, Some(&["s/*", "t/y"][..]), "t/y", true, true),
-            (None, Some(&["s/*", "t/y"][..]), "t/z", true, false),
-        ] {
-            assert_eq!(
-                limit(access, tools).covers(tool, !writes, writes),
-                expected,
-                "{access:?} {tools:?}"
-            );
         }
     }
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
-use super::definition::Limit;
+use super::record::Limit;
 use super::rule::{Calendar, Rule};
 use crate::bucket::Rate;
 

@@ -4,8 +4,8 @@
 //! decision's own statement. A limit of an agent or a credential is counted there. Limits of anything else are
 //! counted by an object of their own ([`pool`]), and the book holds the part that the lane got ([`lease`]).
 //!
-//! INVARIANT (one step): [`book::check`] looks at all limits of a call in the order of [`Kind::ALL`] and changes
-//! nothing but the request rate. [`book::commit`] uses all of them, or none is used.
+//! INVARIANT (one step): [`usage::check`] looks at all limits of a call in the order of [`Kind::ALL`] and changes
+//! nothing but the request rate. [`usage::commit`] uses all of them, or none is used.
 //!
 //! INVARIANT (never more): what is used and reserved of a limit in a window is at most its bound at the time of
 //! the last commit. A clock that goes back reopens no window, and nothing is given back twice.
@@ -14,11 +14,12 @@ mod amount;
 pub mod book;
 mod definition;
 pub mod lease;
-mod numbers;
 pub mod pool;
+mod record;
 pub mod reservation;
 mod rule;
 pub mod status;
+pub mod usage;
 pub mod violation;
 pub mod window;
 
@@ -26,11 +27,12 @@ pub mod window;
 pub const DEFAULT_RATE: &str = "agent";
 
 pub use amount::Amount;
-pub use book::{Book, Checked};
+pub use book::Book;
 pub use definition::{
-    Access, Covers, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
-    MAX_SHARED_LIMITS, REQUESTS, Refused, RequestRate, Unclear,
+    Access, Covers, Definition, Kind, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS,
+    Refused, Unclear,
 };
+pub use record::{Limit, RequestRate};
 pub use rule::{Calendar, Currency, Measured, Rule};
 pub use violation::Violation;
 pub use window::{Day, Hours, OffsetS, Window};

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
 use super::book::{At, Book, MAX_AHEAD_MS, RETRY_CONCURRENCY_S};
-use super::definition::Limit;
 use super::lease::{Ask, Granted, Returned, Terms};
+use super::record::Limit;
 use super::status::{Status, status};
 use super::window;
 use crate::bucket::{Bucket, Rate};

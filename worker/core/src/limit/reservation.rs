@@ -37,19 +37,6 @@ pub enum Source {
     Argument,
 }
 
-impl Take {
-    /// Whether an outcome changes anything.
-    #[must_use]
-    pub fn is_open(&self, forwarded: bool) -> bool {
-        match self.source {
-            _ if self.amount == Amount::ZERO => false,
-            Source::Call => false,
-            Source::Progress => forwarded,
-            Source::Cost | Source::Argument => true,
-        }
-    }
-}
-
 /// What a call holds of its limits until its outcome is known, or until it is too late to report one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {

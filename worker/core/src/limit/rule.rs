@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::amount::Amount;
 use super::window::{Day, Hours, Window};
 use crate::bucket::Rate;
+use crate::json::Json;
 
 /// The currency that a call must name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -34,6 +35,19 @@ pub struct Measured {
     pub currency: Option<Currency>,
 }
 
+impl Measured {
+    /// The number in a call's arguments. `None` if they do not have it, or have another currency.
+    #[must_use]
+    pub fn read(&self, input: &Json) -> Option<Amount> {
+        if let Some(currency) = &self.currency
+            && input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
+        {
+            return None;
+        }
+        Amount::of(input.pointer(&self.pointer)?)
+    }
+}
+
 /// What a limit requires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
@@ -57,6 +71,19 @@ impl Rule {
             | Self::Quota { max, .. }
             | Self::Amount { max, .. }
             | Self::Budget { max, .. } => Some(*max),
+        }
+    }
+
+    /// The number in a call's arguments that it counts or bounds.
+    #[must_use]
+    pub const fn measured(&self) -> Option<&Measured> {
+        match self {
+            Self::PerCall { measured, .. } | Self::Amount { measured, .. } => Some(measured),
+            Self::Hours { .. }
+            | Self::Rate(_)
+            | Self::Concurrency { .. }
+            | Self::Quota { .. }
+            | Self::Budget { .. } => None,
         }
     }
 

@@ -4,17 +4,22 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
-use super::book::{At, Book, Counter, Covered, Ledger};
-use super::definition::{Kind, Limit};
+use super::book::{At, Book, Counter, REQUESTS};
+use super::definition::{Covers, Kind};
 use super::lease::{Lease, Terms};
+use super::record::{Limit, RequestRate};
 use super::rule::Rule;
+use super::usage::{Covered, Ledger};
 use super::window::Window;
+use crate::bucket::{Bucket, Rate};
 
 /// The state of one limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = LimitState)]
 pub struct Status {
     pub limit_id: String,
+    /// Calls of tools, or all requests of the agent.
+    pub covers: Covers,
     pub kind: Kind,
     pub window: Option<Window>,
     /// The bound; null for `hours`.
@@ -59,6 +64,7 @@ pub fn statuses(
 pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
     let mut status = Status {
         limit_id: limit.limit_id.clone(),
+        covers: Covers::Calls,
         kind: limit.kind,
         window: limit.rule.calendar().map(|calendar| calendar.window),
         max: limit.rule.max(),
@@ -84,13 +90,8 @@ pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
     match &limit.rule {
         Rule::Hours { .. } | Rule::PerCall { .. } => {}
         Rule::Rate(rate) => {
-            let mut bucket = book.bucket(limit, *rate, at.now_ms);
-            bucket.charge(*rate, at.now_ms, 0);
-            let state = bucket.status(*rate);
-            status.max = Some(Amount::whole(state.limit.into()));
-            status.remaining = Some(Amount::whole(state.remaining.into()));
-            status.reset_s = Some(state.reset_s);
-            status.window_s = Some(state.window_s);
+            let bucket = book.bucket(&limit.counter, *rate, at.now_ms);
+            return of_bucket((&limit.limit_id, Covers::Calls), *rate, bucket, at.now_ms);
         }
         Rule::Concurrency { max } => {
             let open = book.open(limit);
@@ -100,12 +101,9 @@ pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
         Rule::Quota { max, calendar }
         | Rule::Amount { max, calendar, .. }
         | Rule::Budget { max, calendar } => {
-            let window = calendar.window;
             let period = limit.period(calendar, at.now_ms, at.offset_s);
             let sum = match (period, book.counter(&limit.counter)) {
-                (Some(period), Some(Counter::Sum(sum)))
-                    if sum.window == window && sum.number >= period.number =>
-                {
+                (Some(period), Some(Counter::Sum(sum))) if sum.number >= period.number => {
                     (sum.used, sum.reserved)
                 }
                 _ => (Amount::ZERO, Amount::ZERO),
@@ -114,8 +112,39 @@ pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
             status.reserved = Some(sum.1);
             let ends_at_ms = period.map(|period| period.ends_at_ms);
             status.reset_s = ends_at_ms.map(|end| end.saturating_sub(at.now_ms).div_ceil(1_000));
-            status.window_s = Some(window.longest_s());
+            status.window_s = Some(calendar.window.longest_s());
         }
     }
     status
+}
+
+impl RequestRate {
+    /// The state of the limit, by a [`Book::of_requests`].
+    #[must_use]
+    pub fn status(&self, book: &Book, at: At) -> Status {
+        let bucket = book.bucket(REQUESTS, self.rate, at.now_ms);
+        of_bucket((&self.limit_id, Covers::Requests), self.rate, bucket, at.now_ms)
+    }
+}
+
+/// The state of a limit of the kind `rate`.
+fn of_bucket(
+    (limit_id, covers): (&str, Covers),
+    rate: Rate,
+    mut bucket: Bucket,
+    now_ms: u64,
+) -> Status {
+    bucket.charge(rate, now_ms, 0);
+    let state = bucket.status(rate);
+    Status {
+        limit_id: limit_id.to_owned(),
+        covers,
+        kind: Kind::Rate,
+        window: None,
+        max: Some(Amount::whole(state.limit.into())),
+        remaining: Some(Amount::whole(state.remaining.into())),
+        reserved: None,
+        reset_s: Some(state.reset_s),
+        window_s: Some(state.window_s),
+    }
 }

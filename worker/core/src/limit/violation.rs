@@ -4,9 +4,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
-use super::definition::{Kind, Limit};
+use super::definition::Kind;
+use super::record::Limit;
 use super::rule::Rule;
-use super::window::Window;
+use super::window::{OffsetS, Window};
 use crate::bucket::{Rate, RateStatus};
 use crate::id::rfc3339;
 use crate::problem::RETRY_AFTER_UNAVAILABLE_S;
@@ -47,7 +48,7 @@ text_enum! {
 }
 
 impl Violation {
-    pub(crate) fn exceeded(limit: &Limit) -> Box<Self> {
+    pub(super) fn exceeded(limit: &Limit) -> Box<Self> {
         let rate = match limit.rule {
             Rule::Rate(rate) => Some(rate),
             _ => None,
@@ -68,6 +69,34 @@ impl Violation {
         })
     }
 
+    /// The call needs `requested`, and only `remaining` is left.
+    #[cold]
+    pub(super) fn above(
+        limit: &Limit,
+        remaining: Amount,
+        requested: Amount,
+        retry_after_s: Option<u64>,
+    ) -> Box<Self> {
+        let (remaining, requested) = (Some(remaining), Some(requested));
+        Box::new(Self { remaining, requested, retry_after_s, ..*Self::exceeded(limit) })
+    }
+
+    /// The bucket of a limit of the kind `rate` has too little.
+    #[cold]
+    pub(super) fn too_soon(limit: &Limit, retry_after_s: u64) -> Box<Self> {
+        let retry_after_s = Some(retry_after_s.max(1));
+        Box::new(Self { retry_after_s, ..*Self::exceeded(limit) })
+    }
+
+    /// A limit of the kind `hours` does not allow calls now.
+    #[cold]
+    pub(super) fn closed(limit: &Limit, now_ms: u64, offset_s: OffsetS) -> Box<Self> {
+        let opens_ms = limit.opens_at(now_ms, offset_s);
+        let retry_after_s = opens_ms.map(|it| it.saturating_sub(now_ms).div_ceil(1_000));
+        Box::new(Self { retry_after_s, ..*Self::exceeded(limit) })
+    }
+
+    #[cold]
     pub(super) fn unreadable(limit: &Limit) -> Box<Self> {
         Box::new(Self { why: Why::Unreadable, ..*Self::exceeded(limit) })
     }

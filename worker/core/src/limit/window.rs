@@ -55,7 +55,7 @@ impl Window {
 }
 
 /// One window: its number, and when it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Period {
     pub number: u64,
     pub ends_at_ms: u64,

@@ -79,15 +79,19 @@ async fn of_agent(
     names.extend(of_credential);
     let books = lane::client::books(env, &caller.tenant, found.lane, names).await?;
     let at = now();
-    let states = |limits: &[Limit], book: usize| -> Result<Vec<Status>, Problem> {
+    let book = |book: usize| {
         let text = books.get(book).filter(|text| !text.is_empty());
         let book = text.map_or_else(|| Some(Book::default()), |text| Book::parse(text));
-        let book = book.ok_or_else(unreadable)?;
-        Ok(limits.iter().map(|limit| status_of(&book, limit, at)).collect())
+        book.ok_or_else(unreadable)
     };
-    let of_requests = found.of_requests.map(|rate| rate.limit);
-    let mut of_agent = states(of_requests.as_slice(), 1)?;
-    of_agent.extend(states(&found.of_agent, 0)?);
+    let states = |limits: &[Limit], book: &Book| -> Vec<Status> {
+        limits.iter().map(|limit| status_of(book, limit, at)).collect()
+    };
+    let mut of_agent = Vec::new();
+    if let Some(rate) = &found.of_requests {
+        of_agent.push(rate.status(&book(1)?, at));
+    }
+    of_agent.extend(states(&found.of_agent, &book(0)?));
     let asked = found.shared.iter().filter_map(|shared| {
         let is_own = |group: &&String| shared.counts(group);
         let subjects: Vec<String> = match shared.subject_kind {
@@ -99,7 +103,7 @@ async fn of_agent(
     });
     Ok(LimitStates {
         of_agent,
-        of_credential: states(&found.of_credential, 2)?,
+        of_credential: states(&found.of_credential, &book(2)?),
         shared: try_join_all(asked).await?.into_iter().flatten().collect(),
         agent: Some(agent),
     })
