@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus lint lint-wasm types dry-run
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -52,11 +52,19 @@ demo-limits: setup ## let an agent spend a daily amount, and kill the runtime me
 demo-warrant: setup ## let an orchestrator hand sub-agents small refunds, and an injected text ask for more
 	@npm run --silent demo-warrant
 
-check: wasm ## formatting, lints, types, and a dry run of the deploy
+check: lint lint-wasm types dry-run ## formatting, lints, types, and a dry run of the deploy
+
+lint: setup
 	cargo fmt --all --check
 	cargo clippy $(native) --all-targets -- -D warnings
+
+lint-wasm: wasm
 	cargo clippy --profile $(GATEWARD_PROFILE) $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
+
+types: setup
 	npm run --silent types
+
+dry-run: wasm
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
 
 bench: setup ## measure what the targets name, and fail if one is missed
