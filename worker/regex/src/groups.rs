@@ -1,6 +1,7 @@
 //! Matches and their groups, as regex-automata finds them.
 
 use std::ops::{Index, Range};
+use std::sync::Arc;
 use std::vec::IntoIter;
 
 use regex_automata::util::captures;
@@ -63,7 +64,9 @@ impl Index<usize> for Captures<'_> {
 
 impl Regex {
     fn groups(&self) -> Option<&meta::Regex> {
-        self.groups.get_or_init(|| meta::Regex::new(&self.pattern).ok()).as_ref()
+        let compiled =
+            self.groups.get_or_init(|| Some(Arc::new(meta::Regex::new(&self.pattern).ok()?)));
+        compiled.as_ref()?.downcast_ref()
     }
 
     /// The first match, with its groups.

@@ -18,10 +18,9 @@ mod groups;
 mod program;
 mod search;
 
+use std::any::Any;
 use std::fmt;
-use std::sync::OnceLock;
-
-use regex_automata::meta;
+use std::sync::{Arc, OnceLock};
 
 pub use budget::within;
 pub use class::is_supported;
@@ -35,8 +34,9 @@ use program::Program;
 pub struct Regex {
     pattern: Box<str>,
     program: Program,
-    /// Compiled when it is first used.
-    groups: OnceLock<Option<meta::Regex>>,
+    /// The pattern, compiled by regex-automata when it is first used. As a type, it would bring the code that drops it into
+    /// the Wasm.
+    groups: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Regex {
