@@ -137,6 +137,8 @@ impl Parts {
             destinations: &self.destinations,
             run: Some(&self.run),
             input: black_box(&self.input),
+            resource: "",
+            schema: None,
             declared: Some(&self.declared),
             answers: None,
         };

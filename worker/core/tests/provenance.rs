@@ -115,7 +115,7 @@ fn approve(gate: &Gate, id: &str) {
         lane.adopt(storage, TENANT, 0)?;
         lane.decide_approval(storage, &gate.config, &command, 1, now_ms)
     });
-    assert!(matches!(decided, Ok(Ok(DecideOutcome::Done { .. }))), "{decided:?}");
+    assert!(matches!(decided, Ok(DecideOutcome::Done { .. })), "{decided:?}");
 }
 
 #[test]
@@ -440,8 +440,31 @@ fn a_value_that_the_agent_sent_is_not_raised_by_an_echo() {
     // The agent asks a trusted tracker for the attacker's account, and the tracker repeats it.
     decide(&gate, &in_run("r", "search", value!({ "query": EVIL })));
     report(&mut gate, "r", ServerTrust::Trusted, &format!("no results for {EVIL}"));
+    // It joins what the agent sent apart.
+    decide(&gate, &in_run("r", "search", value!({ "owner": "mallory", "repo": "evil" })));
+    report(&mut gate, "r", ServerTrust::Trusted, r#"{"full_name":"mallory/evil"}"#);
     report(&mut gate, "r", ServerTrust::Untrusted, "x");
-    assert_eq!(pay(&gate, "r", value!({ "to": EVIL })), "require_approval nowhere");
+    for to in [EVIL, "mallory/evil"] {
+        assert_eq!(pay(&gate, "r", value!({ "to": to })), "require_approval nowhere");
+    }
+}
+
+#[test]
+fn a_resource_that_a_stranger_named_waits() {
+    let mut gate = gate();
+    instruct(&gate, "r", &format!("Pay the rent to {RENT}."));
+    report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+    for (resource, expected) in [("rent:2026", "allow"), (EVIL, "require_approval")] {
+        let mut call = in_run("r", "pay", value!({ "to": RENT }));
+        call.call.resource = resource.to_owned();
+        let answer = decide(&gate, &call);
+        assert_eq!(answer["decision"], expected, "{resource}");
+        if expected != "allow" {
+            assert_eq!(answer["provenance"]["sinks"][0]["sink"], "#resource");
+            use_approved(&gate, &call, &answer);
+            assert_eq!(decide(&gate, &call)["decision"], "allow");
+        }
+    }
 }
 
 #[test]
@@ -759,12 +782,19 @@ fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
         ("pay", value!({ "to": EVIL, "amount": 0.5 }), "instruction"),
         ("pay", value!({ "to": EVIL, "amount": 100.01 }), "nowhere"),
         ("pay", value!({ "to": EVIL, "amount": -1 }), "nowhere"),
-        ("pay", value!({ "to": EVIL, "amount": "100" }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": "100" }), "instruction"),
+        ("pay", value!({ "to": EVIL, "amount": "99.50" }), "instruction"),
+        ("pay", value!({ "to": EVIL, "amount": "100.01" }), "nowhere"),
+        // Some readers take it for 1200.
+        ("pay", value!({ "to": EVIL, "amount": "1.200" }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": "1e1" }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": "010" }), "nowhere"),
         ("pay", value!({ "to": EVIL, "sum": 1 }), "nowhere"),
         ("pay", value!({ "to": EVIL, "amount": [40, 60] }), "instruction"),
         ("pay", value!({ "to": EVIL, "amount": [100, 100, 100] }), "nowhere"),
         ("pay", value!({ "to": EVIL, "amount": [200, -150] }), "nowhere"),
-        ("pay", value!({ "to": EVIL, "amount": [40, "60"] }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": [40, "60"] }), "instruction"),
+        ("pay", value!({ "to": EVIL, "amount": [40, "60.01"] }), "nowhere"),
         ("refund", value!({ "amount": 1 }), "nowhere"),
         ("refund", value!({ "to": EVIL }), "nowhere"),
     ] {

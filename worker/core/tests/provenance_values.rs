@@ -139,6 +139,10 @@ fn a_value_is_found_in_the_text_that_has_it() {
             "{'name': 'jo roe', 'iban': 'US133000000121212121212'}",
             &["jo roe", "us133000000121212121212"],
         ),
+        ("name;iban\nMallory;GB33 BUKB 2020 1555 5555 55", &["Mallory", "GB33BUKB20201555555555"]),
+        ("Hello, iban=GB33 BUKB 2020 1555 5555 55;thanks", &["GB33BUKB20201555555555"]),
+        ("To IBAN:GB33 BUKB 2020 1555 5555 55, please", &["GB33BUKB20201555555555"]),
+        ("to Corp,GB33 BUKB 2020 1555 5555 55,5.00 by May", &["GB33BUKB20201555555555"]),
         (
             "1. first thing\n2) second thing\n* third thing",
             &["first thing", "second thing", "third thing"],
@@ -166,6 +170,12 @@ fn a_value_is_found_in_the_text_that_has_it() {
     for space in [' ', '\u{a0}', '\u{202f}'] {
         let text = format!(
             "Pay 1{space}200 to DE89{space}3704{space}0044{space}0532{space}0130{space}00."
+        );
+        let after_colon = text.replace("DE89", "IBAN:DE89");
+        assert_eq!(
+            Run::default().instruction(&after_colon).text("DE89370400440532013000"),
+            Run::default().instruction(&text).text("DE89370400440532013000"),
+            "{after_colon}"
         );
         for other in ["1", "200", "3704", "0532", "00"] {
             assert_eq!(
@@ -255,8 +265,12 @@ fn an_instruction_names_what_is_written_beside_a_sign_a_currency_or_another_scri
         ("Close acme/shop#123.", &["acme", "shop", "acme/shop", "123"], &["12", "acme/shop#12"]),
         ("Merge PR#7.", &["7"], &[]),
         ("Set x=5.", &["5"], &[]),
-        ("Pay EUR1200 to Bob.", &["1200"], &["120"]),
-        ("Pay 1,200.50EUR.", &["1200.5"], &["1200", "1", "200.5"]),
+        ("Pay EUR1200 to Bob.", &["1200", "EUR"], &["120", "USD"]),
+        ("Pay 1,200.50EUR.", &["1200.5", "eur"], &["1200", "1", "200.5"]),
+        ("Pay €45, please.", &["45", "EUR"], &["USD"]),
+        ("Transfer 45 euros, or $50.", &["45", "EUR", "50", "USD"], &["GBP"]),
+        ("Pay 1 200 £ or 5 Francs.", &["1200", "GBP", "CHF"], &["JPY"]),
+        ("Pay A$45.", &[], &["USD"]),
         ("Give 10% off.", &["10"], &["1"]),
         ("I am 100% sure.", &[], &["100"]),
         ("See #7-8 and v=1.5.2, or #7a.", &[], &["7", "1.5", "1"]),
@@ -598,7 +612,7 @@ fn what_is_no_text_or_number_is_a_destination_too() {
 
 #[test]
 fn what_an_agent_sends_is_known_also_decoded_and_as_a_name() {
-    let sent = |input: &str| extract::arguments(&KEY, &parse(input)).0;
+    let sent = |input: &str| extract::arguments(&KEY, &parse(input), None).0;
     let evil = lookup::hashes(&KEY, &Json::String("eve@evil.com".to_owned()));
     for input in [
         r#"{"text":"to eve@evil.com"}"#,
@@ -717,6 +731,23 @@ fn trust_is_by_the_longest_pointer_and_one_trusted_place_is_enough() {
         }
         assert!(!observed.incomplete && observed.key == KEY.fingerprint());
     }
+    // An object or a text in place of an array of one, and the other way around.
+    for (pointer, json) in [
+        ("/mails/*/text", r#"{"mails":{"text":"x1"}}"#),
+        ("/mails/*/text", r#"{"mails":["x1"]}"#),
+        ("/mails/*", r#"{"mails":"x1"}"#),
+        ("/mail/text", r#"{"mail":[{"text":"x1"}]}"#),
+        ("/mail/text", r#"{"mail":"x1"}"#),
+    ] {
+        let rules = trust(&[(pointer, Untrusted)]);
+        let found = extract::result(&KEY, &[Part::whole(json)], Some(&rules), true);
+        assert!(found.trusted.is_empty() && !found.untrusted.is_empty(), "{json} by {pointer}");
+    }
+    for json in [r#"{"mails":null,"id":"x1"}"#, r#"{"mails":[],"id":"x1"}"#, r#"{"id":"x1"}"#] {
+        let rules = trust(&[("/mails/*/text", Untrusted)]);
+        let found = extract::result(&KEY, &[Part::whole(json)], Some(&rules), true);
+        assert!(!found.trusted.is_empty() && found.untrusted.is_empty(), "{json}");
+    }
     // What cannot be read as JSON is trusted only if no pointer is untrusted.
     let rules = trust(&[("", Trusted), ("/mails", Untrusted)]);
     let unreadable = r#"{"a":"x1","a":"x1"}"#;
@@ -755,9 +786,12 @@ fn what_does_not_fit_is_missing_and_never_raised() {
     let parts = extract::result(&KEY, &parts, None, false);
     assert_eq!((parts.untrusted.len(), parts.incomplete), (MAX_UNTRUSTED_VALUES, true));
     let long = format!("{} é{}", "a ".repeat(MAX_READ_BYTES / 2 - 1), " user_1");
-    let long = extract::result(&KEY, &[Part::whole(&long)], None, true);
-    assert!(long.incomplete && long.trusted.is_empty(), "{long:?}");
-    let (sent, incomplete) = extract::arguments(&KEY, &parse(r#"{"to":"bo li","n":[7]}"#));
+    for (trusted, incomplete) in [(true, false), (false, true)] {
+        let long = extract::result(&KEY, &[Part::whole(&long)], None, trusted);
+        assert_eq!(long.incomplete, incomplete, "{trusted}");
+        assert!(long.trusted.is_empty() && long.untrusted.is_empty(), "{long:?}");
+    }
+    let (sent, incomplete) = extract::arguments(&KEY, &parse(r#"{"to":"bo li","n":[7]}"#), None);
     assert_eq!((sent.len(), incomplete), (2, false));
 }
 

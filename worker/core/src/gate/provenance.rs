@@ -5,13 +5,13 @@ use std::thread::LocalKey;
 
 use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
+use crate::call::command::Purpose;
 use crate::policy::Value;
 use crate::policy::bundle::Risk;
 use crate::provenance::call::Call;
 use crate::provenance::lookup::Known as _;
-use crate::provenance::result::MAX_RESULT_VALUES;
 use crate::provenance::run::Observation;
-use crate::provenance::{Destinations, Level, Provenance, Reach, extract, lookup};
+use crate::provenance::{Destinations, Level, Provenance, Reach, lookup};
 
 thread_local! {
     /// What policies see of a call whose destinations are not looked up.
@@ -31,7 +31,7 @@ pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
 /// raises them. It adds the destinations that an approver approved, and those that the agent chose as the
 /// plan allows.
 pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
-    let (command, facts) = (draft.command, draft.facts);
+    let facts = draft.facts;
     let run = facts.run?;
     if !ruling.decision.passes() {
         return None;
@@ -42,15 +42,7 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let writes = tool.is_some_and(|tool| tool.writes);
     let approved = writes && super::approval::granted(draft).is_some();
     let stated = approved.then(|| with_call(draft, tool, |call| call.statement()));
-    let mut sent = extract::arguments(key, &command.call.input);
-    if let Some(answers) = command.answers() {
-        let (mut answered, incomplete) = extract::arguments(key, answers);
-        sent.0.append(&mut answered);
-        sent.0.sort_unstable();
-        sent.0.dedup();
-        sent.1 |= incomplete || sent.0.len() > MAX_RESULT_VALUES;
-        sent.0.truncate(MAX_RESULT_VALUES);
-    }
+    let sent = with_call(draft, tool, |call| call.sent());
     let chosen = (writes && run.has_plan()).then(|| with_call(draft, tool, |call| call.choices()));
     let stated = (stated.unwrap_or_default(), chosen.unwrap_or_default());
     run.of_call(key.fingerprint(), sent, stated)
@@ -84,6 +76,11 @@ fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Ca
         destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),
         run: facts.run,
         input: &command.call.input,
+        resource: match command.purpose {
+            Purpose::Authorize => command.call.resource.as_str(),
+            _ => "",
+        },
+        schema: registered.and_then(|tool| tool.input_schema.as_deref()),
         declared: resolved.and_then(|tool| tool.schema.as_ref()).map(|schema| schema.declared()),
         answers: command.answers(),
     })

@@ -26,8 +26,8 @@ const KNOWN: [&str; 12] = [
 const BLOCK: [&str; 8] =
     ["_meta", "blob", "description", "mimeType", "name", "resource", "type", "uri"];
 
-/// The parts of a result, or of an error. The structured content is read as a whole, and so is a content's only text:
-/// they may have a trust of their own. No pointer leads to anything else, because a stranger could have written JSON
+/// The parts of a result, or of an error. The structured content is read as a whole. So is a content's only text if
+/// there is none: they may have a trust of their own. No pointer leads to anything else, because a stranger could have written JSON
 /// of that form.
 #[must_use]
 pub fn of(answer: &RawObject) -> Vec<Part<'_>> {
@@ -41,7 +41,7 @@ pub fn of(answer: &RawObject) -> Vec<Part<'_>> {
             "structuredContent" => parts.push(part(Kind::Whole, pointer, value)),
             "content" | "contents" | "messages" => match raw::items(value) {
                 Some(blocks) => {
-                    let only = blocks.len() == 1;
+                    let only = blocks.len() == 1 && answer.get("structuredContent").is_none();
                     for (at, one) in blocks.into_iter().enumerate() {
                         let pointer = step(&pointer, itoa::Buffer::new().format(at));
                         block(one.get(), pointer, false, only, &mut |part| parts.push(part));
@@ -135,6 +135,14 @@ mod tests {
                     "Rest /content/0/type text",
                     "Whole /content/0/text {\"a\":1} json",
                     "Text /isError true",
+                ],
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":2}}"#,
+                &[
+                    "Rest /content/0/type text",
+                    "Text /content/0/text {\"a\":1} json",
+                    "Whole /structuredContent {\"a\":2} json",
                 ],
             ),
             (

@@ -367,7 +367,7 @@ impl Clause<'_> {
         self.is(at, &ANSWERS) && (is_user || is_report())
     }
 
-    /// Which words are negations. "Don't forget" is none, and `forget` alone is one.
+    /// Finds negations. "forget" is one; "don't forget" is not.
     fn negations(&self) -> Vec<bool> {
         let is_not = |at: usize| match self.get(at) {
             "nicht" | "niet" => !self.is_attribute(at + 1),

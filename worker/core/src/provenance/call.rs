@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 
 use super::explanation::{Provenance, SinkOrigin, TOOL};
-use super::leaves::has_blank;
+use super::extract;
+use super::leaves::{each_value, has_blank};
 use super::lookup::{self, Found, Known};
 use super::pointers::Step;
+use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
 use crate::json::Json;
+use crate::json::raw::RawObject;
 
 /// A call of a tool that writes.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,10 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
+    /// What a caller of `/v1/authorize` says that the call is about, beside the arguments.
+    pub resource: &'a str,
+    /// The tool's JSON Schema.
+    pub schema: Option<&'a str>,
     /// The names that the tool's schema declares. If it declares none, it is not known which names are the tool's own.
     pub declared: Option<&'a HashSet<Box<str>>>,
     /// What the client answers to questions of the server, if it does.
@@ -42,13 +49,47 @@ impl Known for OfRun<'_> {
     }
 }
 
+/// The number that a value is. A text counts if every reader takes it for the same amount: `1.200` is none.
 fn number(value: &Json) -> Option<f64> {
     match value {
+        Json::String(text) => {
+            let (whole, cents) = text.split_once('.').unwrap_or((text, "0"));
+            let digits = |digits: &str, most: usize| {
+                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+                digits.parse::<u64>().ok().filter(|_| digits.len() <= most && is_number)
+            };
+            let (number, fraction) = (digits(whole, 12)?, digits(cents, 2)?);
+            let fraction = if cents.len() == 1 { fraction * 10 } else { fraction };
+            // No reader takes it for an octal number.
+            (whole == "0" || !whole.starts_with('0'))
+                .then_some((number * 100 + fraction) as f64 / 100.0)
+        }
         // Integers are within the range that a double holds exactly.
         Json::Integer(number) => Some(*number as f64),
         Json::Number(number) => Some(*number),
         _ => None,
     }
+}
+
+/// The folders of the paths in a detail that can lead out of the folder in which its name is used. `A: b` and `/a` are
+/// titles. The last name of a path is that of a new file.
+fn folders(value: &Json) -> Vec<Json> {
+    let is_slash = |letter: char| matches!(letter, '/' | '\\');
+    let folder = |text: &str| {
+        let text = text.trim();
+        let has_slash = |rest: &[u8]| rest.iter().any(|byte| is_slash(char::from(*byte)));
+        let is_path = match text.as_bytes() {
+            [b'/' | b'\\' | b'~', rest @ ..] if has_slash(rest) => true,
+            [drive, b':', next, ..] if drive.is_ascii_alphabetic() && *next != b' ' => true,
+            _ => text.split(is_slash).any(|component| component.trim() == ".."),
+        };
+        let end = text.rfind(is_slash).filter(|at| text.get(at + 1..) != Some(".."));
+        is_path
+            .then(|| Json::String(text.get(..end.unwrap_or(text.len())).unwrap_or(text).to_owned()))
+    };
+    let mut folders = Vec::new();
+    each_value(value, &mut |leaf| folders.extend(leaf.as_str().and_then(folder)));
+    folders
 }
 
 impl Call<'_> {
@@ -64,6 +105,7 @@ impl Call<'_> {
         let names = self.names_in_sinks(&arguments);
         sinks.extend(names.found.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
         sinks.extend(self.unjoined(&arguments));
+        sinks.extend(self.untrusted_resource());
         more |= names.more;
         if more {
             sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
@@ -144,12 +186,43 @@ impl Call<'_> {
                 return None;
             }
             let whole = Json::String([first, "/", second].concat());
-            let found = lookup::whole(self.key, &whole).and_then(|hash| run.get(hash));
+            let found = lookup::known_whole(self.key, &whole, run);
             let level = found.map_or(Level::Nowhere, |found| found.level);
             let sink = [pointer, "#pair"].concat();
             (level < Level::Instruction).then(|| SinkOrigin::new(sink, level))
         };
         self.pairs(arguments).into_iter().filter_map(origin).collect()
+    }
+
+    /// The resource, if it has a value of an untrusted result. Callers make up its text, so it is no sink otherwise.
+    fn untrusted_resource(&self) -> Option<SinkOrigin> {
+        let value = &Json::String(self.resource.to_owned());
+        let known = &OfRun(self.run);
+        let found = lookup::sink(self.key, (value, true), self.destinations, known)?;
+        let sink = SinkOrigin::new("#resource".to_owned(), found.level);
+        (found.level == Level::Untrusted).then(|| self.with_source(sink, found))
+    }
+
+    /// The hashes of all values that the call sends, and whether some are missing.
+    #[must_use]
+    pub fn sent(&self) -> (Vec<u64>, bool) {
+        let (mut sent, mut incomplete) = extract::arguments(self.key, self.input, self.declared());
+        if let Some(answers) = self.answers {
+            let (answered, more) = extract::arguments(self.key, answers, None);
+            sent.extend(answered);
+            incomplete |= more;
+        }
+        let is_known = |text: &str| {
+            let text = Json::String(text.to_owned());
+            let found = lookup::known_whole(self.key, &text, &OfRun(self.run));
+            found.is_some_and(|found| found.level >= Level::Trusted)
+        };
+        sent.extend(joined::sent(self.key, self.input, &|hash| self.is_said(hash), &is_known));
+        sent.sort_unstable();
+        sent.dedup();
+        incomplete |= sent.len() > MAX_RESULT_VALUES;
+        sent.truncate(MAX_RESULT_VALUES);
+        (sent, incomplete)
     }
 
     /// The hashes of all sinks, which an approver states by approving the call, and of the action. Contents are not
@@ -168,6 +241,9 @@ impl Call<'_> {
         }
         let pairs = self.pairs(&arguments).into_iter();
         stated.extend(pairs.filter_map(|(_, first, second)| joined::pair(self.key, first, second)));
+        if self.untrusted_resource().is_some() {
+            stated.extend(lookup::hashes(self.key, &Json::String(self.resource.to_owned())));
+        }
         stated.extend(self.high_risk.then(|| action::tool(self.key, self.tool)));
         stated
     }
@@ -205,13 +281,13 @@ impl Call<'_> {
         found.map_or(Level::Nowhere, |found| found.level)
     }
 
-    /// Hashes to add to the run's plan after the call. For each sink whose value the plan lets the agent choose from a
+    /// Hashes to add to the run's plan after the call. For each argument whose value the plan lets the agent choose from a
     /// result, there are two: the chosen value as a planned one, and the mark that the agent has chosen.
     #[must_use]
     pub fn choices(&self) -> Vec<u64> {
         let (arguments, _) = arguments(self.roles, self.input);
-        let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
-        let chosen = sinks.filter(|argument| !self.is_stated(argument)).filter_map(|argument| {
+        let unstated = arguments.iter().filter(|argument| !self.is_stated(argument));
+        let chosen = unstated.filter_map(|argument| {
             let value = self.choice(argument)?;
             let pointer = &argument.pointer;
             Some([
@@ -234,7 +310,7 @@ impl Call<'_> {
             },
             other => other,
         };
-        let found = run.get(lookup::whole(self.key, value)?)?;
+        let found = lookup::known_whole(self.key, value, run)?;
         let (source, _) = run.source(found.source.filter(|_| found.level == Level::Trusted)?)?;
         let from = lookup::from(self.key, self.tool, &argument.pointer, &source.tool);
         let chosen = lookup::chosen(self.key, self.tool, &argument.pointer);
@@ -244,7 +320,18 @@ impl Call<'_> {
     /// Where an argument's value came from; `None` if it names no destination.
     fn origin(&self, argument: &Argument<'_>) -> Option<SinkOrigin> {
         let known = &OfRun(self.run);
+        let folders = match argument.role {
+            Role::Detail => folders(argument.value),
+            _ => Vec::new(),
+        };
         let (found, sink) = match argument.role {
+            Role::Detail if !folders.is_empty() => {
+                let folders = (&Json::Array(folders), true);
+                let found = lookup::sink(self.key, folders, self.destinations, known)?;
+                let links = lookup::links(self.key, argument.value, self.destinations, known);
+                let links = links.filter(|links| links.level < found.level);
+                (links.unwrap_or(found), argument.pointer.clone())
+            }
             Role::Detail | Role::Content => (
                 lookup::links(self.key, argument.value, self.destinations, known)?,
                 [&argument.pointer, "#links"].concat(),
@@ -259,19 +346,36 @@ impl Call<'_> {
         if found.level < Level::Instruction && is_planned() {
             return Some(SinkOrigin::new(sink, Level::Instruction));
         }
-        let mut origin = SinkOrigin::new(sink, found.level);
+        Some(self.with_source(SinkOrigin::new(sink, found.level), found))
+    }
+
+    fn with_source(&self, mut origin: SinkOrigin, found: Found) -> SinkOrigin {
         let source = found.source.and_then(|source| self.run?.source(source));
         if let Some((source, number)) = source {
             origin.call = Some(number);
             origin.decision_id = Some(source.decision_id.clone()).filter(|id| !id.is_empty());
             origin.tool = Some(source.tool.clone());
         }
-        Some(origin)
+        origin
+    }
+
+    /// Whether an argument is a flag with the value that the tool's schema says it has if it is left out.
+    fn is_left_out(&self, argument: &Argument<'_>) -> bool {
+        let Json::Bool(flag) = argument.value else { return false };
+        let default = || {
+            let properties = RawObject::parse(self.schema?)?.object("properties")?;
+            let property = properties.object(argument.pointer.strip_prefix('/')?)?;
+            property.get("default")?.parse().ok()
+        };
+        default() == Some(*flag)
     }
 
     /// The level of a sink. [`Self::names_in_sinks`] judges the names in the arguments if the schema declares any, but
     /// not those in answers, whose pointers begin without a slash.
     fn sink(&self, argument: &Argument<'_>, known: &OfRun<'_>) -> Option<Found> {
+        if self.is_left_out(argument) {
+            return None;
+        }
         let value = (argument.value, argument.named);
         match self.declared().is_some() && argument.pointer.starts_with('/') {
             true => lookup::values(self.key, value, self.destinations, known),

@@ -3,10 +3,14 @@
 //! The user writes "answer mallory in issue 12 of acme/shop". Each word is stated, and so `mallory` with `shop` would be
 //! two stated values, but they name another repository. So it is kept which words of an instruction are joined.
 //!
+//! An agent can also send two words apart, and a trusted server can join them in its answer: in `mallory/evil`, or in a
+//! URL. So it is kept which words were sent together.
+//!
 //! INVARIANT (only lowers): a word that the instruction joins with no other is judged alone, as before.
 
 use super::key::{Hashes, ValueKey};
 use super::normal::Form;
+use crate::json::Json;
 
 /// Names of two arguments of one object that name a destination together.
 #[rustfmt::skip]
@@ -29,6 +33,10 @@ pub fn seconds(pointer: &str) -> impl Iterator<Item = String> {
 #[must_use]
 pub fn words<'t>(pointer: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
     let (_, name) = pointer.rsplit_once('/')?;
+    words_of(name, text)
+}
+
+fn words_of<'t>(name: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
     let (first, second) = text.split_once('/')?;
     let is_second = PAIRS.iter().any(|(_, second)| second.eq_ignore_ascii_case(name));
     let fits = is_second && !first.is_empty() && !second.is_empty() && !second.contains('/');
@@ -75,6 +83,65 @@ pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut hashes: Vec<u64> = hashes.into_iter().collect();
     hashes.sort_unstable();
     hashes
+}
+
+/// The hashes of the words that a call names together, and that are not known together: neither the instruction joins
+/// them, nor does a trusted result have them as one value, nor is each known and joined with nothing. A later result does
+/// not raise them ([`is_sent`]).
+#[must_use]
+pub fn sent(
+    key: &ValueKey,
+    input: &Json,
+    is_said: &dyn Fn(Option<u64>) -> bool,
+    is_known: &dyn Fn(&str) -> bool,
+) -> Vec<u64> {
+    let (mut sent, mut form) = (Vec::new(), Form::new());
+    let more = is_said(Some(more(key)));
+    each_pair(input, &mut |first, word| {
+        let (pair, whole) = (pair(key, first, word), [first, "/", word].concat());
+        let is_alone = || !more && !is_said(second(key, word));
+        if !(is_said(pair) || is_known(&whole) || (is_alone() && is_known(first) && is_known(word)))
+        {
+            sent.extend(pair);
+            sent.extend(form.in_any_case(&whole).map(|form| key.hash(form)));
+        }
+    });
+    sent
+}
+
+/// Calls `found` with the words of two arguments that name a destination together, and with those of one argument.
+fn each_pair<'v>(input: &'v Json, found: &mut dyn FnMut(&'v str, &'v str)) {
+    let fields = match input {
+        Json::Array(items) => return items.iter().for_each(|item| each_pair(item, found)),
+        Json::Object(fields) => fields,
+        _ => return,
+    };
+    for (name, field) in fields {
+        let Json::String(text) = field else {
+            each_pair(field, found);
+            continue;
+        };
+        if let Some((first, second)) = words_of(name, text) {
+            found(first, second);
+        }
+        for (_, second) in PAIRS.iter().filter(|(first, _)| first.eq_ignore_ascii_case(name)) {
+            let mut others = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(second));
+            if let Some(Json::String(second)) = others.next().map(|(_, other)| other) {
+                found(text, second);
+            }
+        }
+    }
+}
+
+/// Whether two words that are neighbours in a path, a URL or a mail address were [`sent`] together.
+pub fn is_sent(key: &ValueKey, text: &str, is_low: &dyn Fn(u64) -> bool) -> bool {
+    let path = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let mut words = path.split(['?', '#']).next().unwrap_or_default().split(['/', '@']);
+    let mut first = words.next().unwrap_or_default();
+    words.any(|word| {
+        let second = word.strip_suffix(".git").unwrap_or(word);
+        pair(key, std::mem::replace(&mut first, word), second).is_some_and(is_low)
+    })
 }
 
 /// What is between the beginning of a word and the sign before another word of the token.

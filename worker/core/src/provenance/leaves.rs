@@ -5,25 +5,26 @@ use crate::json::Json;
 /// Calls `found` with each value that is not empty, no array and no object, and with each name in an object
 /// that [can be a value](can_be_value).
 pub fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
-    visit(value, true, found);
+    visit(value, &can_be_value, found);
 }
 
 /// The same without the names.
 pub fn each_value(value: &Json, found: &mut dyn FnMut(&Json)) {
-    visit(value, false, found);
+    visit(value, &|_| false, found);
 }
 
-fn visit(value: &Json, names: bool, found: &mut dyn FnMut(&Json)) {
+/// The same with the names that `is_value` says.
+pub fn visit(value: &Json, is_value: &dyn Fn(&str) -> bool, found: &mut dyn FnMut(&Json)) {
     match value {
         Json::Null => {}
         Json::String(text) if text.is_empty() => {}
-        Json::Array(items) => items.iter().for_each(|item| visit(item, names, found)),
+        Json::Array(items) => items.iter().for_each(|item| visit(item, is_value, found)),
         Json::Object(fields) => {
             for (name, field) in fields {
-                if names && can_be_value(name) {
+                if is_value(name) {
                     found(&Json::String(name.clone()));
                 }
-                visit(field, names, found);
+                visit(field, is_value, found);
             }
         }
         _ => found(value),

@@ -5,6 +5,7 @@
 
 use super::extract;
 use super::hidden::{self, MAX_LINKS};
+use super::joined;
 use super::leaves::{each_leaf, each_value};
 use super::link::{self, Link};
 use super::normal::{Form, MAX_VALUE_BYTES, decodings, is_exact};
@@ -43,7 +44,7 @@ pub fn sink(
     key: &ValueKey,
     (value, named): (&Json, bool),
     allowed: &Destinations,
-    known: &impl Known,
+    known: &dyn Known,
 ) -> Option<Found> {
     judged(key, (value, named), allowed, known, each_leaf)
 }
@@ -53,7 +54,7 @@ pub fn values(
     key: &ValueKey,
     (value, named): (&Json, bool),
     allowed: &Destinations,
-    known: &impl Known,
+    known: &dyn Known,
 ) -> Option<Found> {
     judged(key, (value, named), allowed, known, each_value)
 }
@@ -65,7 +66,7 @@ fn judged(
     key: &ValueKey,
     (value, named): (&Json, bool),
     allowed: &Destinations,
-    known: &impl Known,
+    known: &dyn Known,
     each: EachLeaf,
 ) -> Option<Found> {
     let mut lookup = Lookup::new(key, allowed, known);
@@ -90,7 +91,7 @@ pub fn links(
     key: &ValueKey,
     content: &Json,
     allowed: &Destinations,
-    known: &impl Known,
+    known: &dyn Known,
 ) -> Option<Found> {
     let (mut lookup, mut links) = (Lookup::new(key, allowed, known), 0);
     each_leaf(content, &mut |leaf| {
@@ -144,11 +145,15 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff", kind, form].concat())
 }
 
-/// The hash of a value as a whole; `None` if it is no text or number, or has [more](is_exact) around it.
+/// Where a value as a whole was found. Its parts do not count.
 #[must_use]
-pub fn whole(key: &ValueKey, value: &Json) -> Option<u64> {
-    let mut form = Form::new();
-    form.of_json(value).filter(|_| has_form(value)).map(|form| key.hash(form))
+pub fn known_whole(key: &ValueKey, value: &Json, known: &dyn Known) -> Option<Found> {
+    let none = Destinations::default();
+    let mut lookup = Lookup::new(key, &none, known);
+    match value {
+        Json::String(text) => lookup.whole(text).filter(|_| is_exact(text)),
+        _ => lookup.whole_json(value),
+    }
 }
 
 /// Whether the normal form of a value is the value.
@@ -176,18 +181,18 @@ pub fn limited(key: &ValueKey, tool: &str, pointer: &str) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff<"].concat())
 }
 
-struct Lookup<'a, K> {
+struct Lookup<'a> {
     key: &'a ValueKey,
     allowed: &'a Destinations,
-    known: &'a K,
+    known: &'a dyn Known,
     form: Form,
     /// Parts that may still be looked up.
     room: usize,
     lowest: Option<Found>,
 }
 
-impl<'a, K: Known> Lookup<'a, K> {
-    fn new(key: &'a ValueKey, allowed: &'a Destinations, known: &'a K) -> Self {
+impl<'a> Lookup<'a> {
+    fn new(key: &'a ValueKey, allowed: &'a Destinations, known: &'a dyn Known) -> Self {
         Self { key, allowed, known, form: Form::new(), room: MAX_SINK_PARTS, lowest: None }
     }
 
@@ -210,11 +215,11 @@ impl<'a, K: Known> Lookup<'a, K> {
     fn whole(&mut self, text: &str) -> Option<Found> {
         let plain = self.known(|form| form.of(text));
         if is_exact(text) {
-            return plain;
+            return plain.map(|found| self.lowered(text, found));
         }
         let verbatim = self.known.get(self.key.verbatim(text))?;
         let is_lower = |it: &Found| verbatim.level == Level::Trusted && it.level < Level::Trusted;
-        Some(plain.filter(is_lower).unwrap_or(verbatim))
+        Some(self.lowered(text, plain.filter(is_lower).unwrap_or(verbatim)))
     }
 
     /// The same for a component of a path, which keeps its case.
@@ -229,7 +234,23 @@ impl<'a, K: Known> Lookup<'a, K> {
     }
 
     fn place(&mut self, place: &str) -> Option<Found> {
-        is_exact(place).then(|| self.known(|form| form.of_place(place))).flatten()
+        let found = is_exact(place).then(|| self.known(|form| form.of_place(place))).flatten()?;
+        Some(self.lowered(place, found))
+    }
+
+    /// The level of a known text. A trusted server could have made it from what the agent sent or a stranger wrote: from the
+    /// same path in another case, which many servers ignore, or from [two arguments](joined::is_sent).
+    fn lowered(&mut self, text: &str, found: Found) -> Found {
+        if found.level != Level::Trusted || !text.contains(['/', '@']) {
+            return found;
+        }
+        let known = self.known;
+        let is_low = |hash| known.get(hash).is_some_and(|it| it.level < Level::Trusted);
+        match self.known(|form| form.in_any_case(text)) {
+            Some(other) if other.level < Level::Trusted => other,
+            _ if joined::is_sent(self.key, text, &is_low) => NOWHERE,
+            _ => found,
+        }
     }
 
     fn take_room(&mut self) -> Option<()> {
@@ -250,7 +271,9 @@ impl<'a, K: Known> Lookup<'a, K> {
                 for member in members {
                     lowest = Some(lower(lowest, self.one(member)));
                 }
-                higher(lowest, self.whole(text))
+                // A trusted result that has the whole has the members, too, unless one of them is not raised by it.
+                let stated = self.whole(text).filter(|whole| whole.level > Level::Trusted);
+                higher(lowest, stated)
             }
             _ => Some(self.one(text)),
         };
@@ -277,9 +300,15 @@ impl<'a, K: Known> Lookup<'a, K> {
         }
         match (whole, plain) {
             (Some(found), _) => found,
-            (None, Some(link)) => self.link(link),
+            (None, Some(link)) => {
+                let found = self.link(link);
+                self.lowered(text.trim(), found)
+            }
             (None, None) if link::is_url(text.trim()) => NOWHERE,
-            (None, None) if text.contains(['/', '\\']) => self.path(text.trim()),
+            (None, None) if text.contains(['/', '\\']) => {
+                let found = self.path(text.trim());
+                self.lowered(text.trim(), found)
+            }
             (None, None) => NOWHERE,
         }
     }
@@ -293,7 +322,8 @@ impl<'a, K: Known> Lookup<'a, K> {
         if !allowed.domains.is_empty() && link::is_address(text) {
             return allowed.has_address(&text.to_ascii_lowercase());
         }
-        let account = (!allowed.accounts.is_empty()).then(|| self.form.of(text)).flatten();
+        let is_account = !allowed.accounts.is_empty() && is_exact(text);
+        let account = is_account.then(|| self.form.of(text)).flatten();
         account.and_then(|form| str::from_utf8(form).ok()).is_some_and(|it| allowed.has_account(it))
     }
 
@@ -306,7 +336,7 @@ impl<'a, K: Known> Lookup<'a, K> {
         for component in path.filter(|component| !component.is_empty()) {
             lowest = lower(Some(lowest), self.component(component).unwrap_or(NOWHERE));
         }
-        for part in link.query_values().chain([link.fragment]).filter(|part| !part.is_empty()) {
+        for part in link.query_parts().chain([link.fragment]).filter(|part| !part.is_empty()) {
             lowest = lower(Some(lowest), self.part(part));
         }
         page.map_or(lowest, |page| lower(Some(lowest), page))

@@ -133,8 +133,8 @@ fn below<'a, 'r>(
     }
 }
 
-/// What is left of a rule after a step, and whether `*` stood for the step. It stands for an item. For a sink it also
-/// stands for a member, because a caller can send an object in place of an array.
+/// The rest of a rule after one step of the pointer, and whether `*` matched the step. It matches an item. For a sink it
+/// also matches a member, because a caller can send an object in place of an array.
 fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rule<'r>, bool)> {
     let rest = rest.strip_prefix('/')?;
     let end = rest.find('/').unwrap_or(rest.len());

@@ -71,11 +71,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     for (at, word) in words.iter().enumerate() {
         let is_counted = words.get(at + 1).is_some_and(|next| is_unit(next));
         if !is_counted && !is_part(&numbers, place(&flat, word)) {
-            each_part(word, &mut |part| {
-                if let Some(form) = form.of(part) {
-                    take(key.hash(form));
-                }
-            });
+            each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
         }
     }
 }
@@ -115,8 +111,13 @@ const CURRENCIES: [&str; 28] = [
     "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "SEK", "SGD", "THB", "TRY", "USD", "ZAR",
 ];
 
+/// Currencies by their signs and names. A `$` of another currency has letters before it.
+const SIGNS: [(char, &str); 4] = [('€', "EUR"), ('$', "USD"), ('£', "GBP"), ('¥', "JPY")];
+const NAMES: [(&str, &str); 5] =
+    [("euro", "EUR"), ("dollar", "USD"), ("pound", "GBP"), ("yen", "JPY"), ("franc", "CHF")];
+
 /// Calls `found` with the names and numbers in a word: `acme/shop`, `shop` and `7` of `acme/shop#7`, `5` of `x=5`, `1200`
-/// of `EUR1200`, `10` of `10%`. The number of `100%` is left out, because it is seldom meant: "I am 100% sure".
+/// and `EUR` of `EUR1200`, `EUR` of `45€` and of `euros`, `10` of `10%`. The number of `100%` is left out, because it is seldom meant: "I am 100% sure".
 fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
     for (at, sign) in word.match_indices(['#', '=']) {
         let after = word.get(at + 1..).unwrap_or_default();
@@ -135,10 +136,24 @@ fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
             }
         }
     }
+    for (sign, currency) in SIGNS {
+        if word.contains(sign) && !word.contains(char::is_alphabetic) {
+            found(currency);
+        }
+    }
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
-    let beside = CURRENCIES
-        .iter()
-        .find_map(|currency| word.strip_prefix(currency).or_else(|| word.strip_suffix(currency)));
+    for (name, currency) in NAMES {
+        if word.strip_suffix('s').unwrap_or(word).eq_ignore_ascii_case(name) {
+            found(currency);
+        }
+    }
+    let beside = CURRENCIES.iter().find_map(|currency| {
+        let number = word.strip_prefix(currency).or_else(|| word.strip_suffix(currency))?;
+        if is_amount(number) {
+            found(currency);
+        }
+        Some(number)
+    });
     let percent = word.strip_suffix('%').filter(|number| *number != "100");
     for number in [beside, percent].into_iter().flatten().filter(|number| is_amount(number)) {
         found(number);

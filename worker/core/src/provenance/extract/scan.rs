@@ -204,7 +204,10 @@ impl<'t> Scanner<'t, '_> {
             self.value(place);
         }
         if class & DIGIT != 0 {
-            self.group(core, place);
+            match class & SOFT {
+                0 => self.group(core, place),
+                _ => self.groups_in(core, place),
+            }
             if core.len() == 4 {
                 self.date(place);
             }
@@ -275,6 +278,30 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
+    /// A word with digits and punctuation. Of the fields of a table, and of a field's name and its value, one can end and
+    /// the next one can begin in the word.
+    #[inline(never)]
+    fn groups_in(&mut self, core: &'t str, (start, end): Place) {
+        let at = core.len().saturating_sub(4);
+        let (before, last) = core.split_at_checked(at).unwrap_or((core, ""));
+        let begins = begins_iban(last) && before.ends_with(ends_group);
+        let is_iban = self.groups.as_ref().is_some_and(|groups| groups.iban);
+        if !is_iban && !begins {
+            return self.group(core, (start, end));
+        }
+        let first = core.split(ends_group).next().filter(|first| is_iban && !first.is_empty());
+        if let Some(first) = first {
+            self.group(first, (start, start + first.len()));
+        }
+        if begins {
+            self.group(last, (end - last.len(), end));
+        } else if first.is_some() {
+            self.end_groups();
+        } else {
+            self.group(core, (start, end));
+        }
+    }
+
     /// One more group of digits or of an IBAN.
     fn group(&mut self, core: &str, (start, end): Place) {
         const MAX_GROUPS_BYTES: usize = 48;
@@ -284,8 +311,7 @@ impl<'t> Scanner<'t, '_> {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'(' | b')' | b',' | b'.'));
         let is_iban_part = bytes.len() <= 4
             && bytes.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-        let begins_iban =
-            is_iban_part && matches!(bytes, [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'9', b'0'..=b'9']);
+        let begins_iban = begins_iban(core);
         if let Some(groups) = &mut self.groups {
             let gap = self.text.get(groups.place.1..start).unwrap_or_default();
             if matches!(gap, " " | ") " | " (" | "(")
@@ -367,6 +393,8 @@ impl<'t> Scanner<'t, '_> {
         let is_list = field.len() < line.len() || find_two(field, b", ").is_none();
         if class & SOFT != 0 && is_list && !field.bytes().all(class_of_number) {
             self.each(field, ',');
+            // Most lines of code end with one.
+            self.each(field.trim_end_matches(';'), ';');
         }
         if class & HARD != 0 {
             self.each(line, '|');
@@ -385,6 +413,16 @@ impl<'t> Scanner<'t, '_> {
             text.split(separator).for_each(|item| self.short(item.trim(), MAX_FIELD_BYTES));
         }
     }
+}
+
+/// Whether an IBAN in groups can begin with a word.
+fn begins_iban(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'9', b'0'..=b'9'])
+}
+
+/// What can be directly before or after an IBAN.
+fn ends_group(character: char) -> bool {
+    matches!(character, ':' | ';' | '=' | ',')
 }
 
 /// Where two bytes first occur. In lines as short as these, the library's search costs more to set up than to run.

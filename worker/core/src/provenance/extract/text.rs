@@ -58,13 +58,18 @@ pub fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut
     }
     let mut found = |form: &[u8]| take(key.hash(form));
     form.of(span).into_iter().for_each(&mut found);
+    form.in_any_case(span).into_iter().for_each(&mut found);
     let Some(link) = (kind == Kind::Link).then(|| Link::parse(span)).flatten() else { return };
     for place in [Some(link.host), link.place, link.page].into_iter().flatten() {
         form.of_place(place).into_iter().for_each(&mut found);
     }
+    // If there is no more than the page, the span has this form, too.
+    let page = link.page.filter(|page| page.len() < link.place.map_or(0, str::len));
+    page.and_then(|page| form.in_any_case(page)).into_iter().for_each(&mut found);
     // A component is also a value of its own: an account, an identifier.
     link.path.split('/').for_each(|component| form.each(component, &mut found));
-    for part in link.query_values().chain([link.host, link.fragment]) {
+    let query = link.query_pairs().flat_map(|(name, value)| [name, value]);
+    for part in query.chain([link.host, link.fragment]) {
         form.of(part).into_iter().for_each(&mut found);
     }
 }

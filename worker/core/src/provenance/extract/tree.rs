@@ -1,5 +1,7 @@
 //! The values of results and arguments: JSON with a trust per pointer, or text.
 
+use std::collections::HashSet;
+
 use super::super::key::{Hashes, ValueKey};
 use super::super::leaves;
 use super::super::normal::decodings;
@@ -77,12 +79,15 @@ pub fn result(
             (Kind::File, _) => values.of_file(&part.text, no_pointer),
         }
     }
+    let Values { trusted, mut untrusted, incomplete, .. } = values;
+    // Most servers repeat their structured content as a text.
+    untrusted.hashes.retain(|hash| !trusted.hashes.contains(hash));
     Observed {
         key: key.fingerprint(),
         // A missing trusted value only counts as seen nowhere.
-        incomplete: values.untrusted.incomplete || values.incomplete,
-        trusted: sorted(values.trusted.hashes),
-        untrusted: sorted(values.untrusted.hashes),
+        incomplete: untrusted.incomplete || incomplete,
+        trusted: sorted(trusted.hashes),
+        untrusted: sorted(untrusted.hashes),
     }
 }
 
@@ -119,7 +124,8 @@ impl Values<'_> {
 
     fn of_text(&mut self, whole: &str, level: ResultLevel) {
         let read = whole.get(..whole.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
-        self.incomplete |= read.len() < whole.len();
+        // A missing trusted value only counts as seen nowhere.
+        self.incomplete |= level == ResultLevel::Untrusted && read.len() < whole.len();
         let Self { key, trusted, untrusted, .. } = self;
         let mut reader = Reader::new(key);
         let into = if level == ResultLevel::Trusted { trusted } else { untrusted };
@@ -189,11 +195,18 @@ pub fn items<'a>(
 }
 
 /// The hashes of the values in a call's arguments, sorted, and whether there were more than
-/// [`MAX_RESULT_VALUES`].
+/// [`MAX_RESULT_VALUES`]. If it is known which names the tool declares, each other name is a value: the agent chose it.
 #[must_use]
-pub fn arguments(key: &ValueKey, input: &Json) -> (Vec<u64>, bool) {
+pub fn arguments(
+    key: &ValueKey,
+    input: &Json,
+    declared: Option<&HashSet<Box<str>>>,
+) -> (Vec<u64>, bool) {
     let (mut sent, mut reader) = (Bounded::new(MAX_RESULT_VALUES), Reader::new(key));
-    leaves::each_leaf(input, &mut |leaf| {
+    let is_value = |name: &str| {
+        leaves::can_be_value(name) || declared.is_some_and(|declared| !declared.contains(name))
+    };
+    leaves::visit(input, &is_value, &mut |leaf| {
         of_leaf(&mut reader, leaf, &mut |hash| sent.take(hash));
         // A server can decode what it stores.
         for decoded in leaf.as_str().map(decodings).into_iter().flatten() {
@@ -239,6 +252,9 @@ fn each_leaf(
         Some(_) => ResultLevel::Trusted,
         None => level,
     };
+    // A server can leave out a level of its answer: an object or a text in place of an array of one.
+    let level =
+        if rules.iter().any(|rule| misses(rule, value)) { ResultLevel::Untrusted } else { level };
     match value {
         Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
@@ -261,6 +277,23 @@ fn each_leaf(
         }
         _ => found(value, level),
     }
+}
+
+/// Whether a rule for an untrusted part goes on with a step that a value of this kind cannot have.
+fn misses((rest, level): &Rule<'_>, value: &Json) -> bool {
+    let Some(step) = rest.strip_prefix('/').map(|rest| rest.split('/').next().unwrap_or_default())
+    else {
+        return false;
+    };
+    let is_item =
+        step == "*" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
+    *level == ResultLevel::Untrusted
+        && match value {
+            Json::Null => false,
+            Json::Array(_) => !is_item,
+            Json::Object(_) => step == "*",
+            _ => true,
+        }
 }
 
 /// The rules that lead through a step.

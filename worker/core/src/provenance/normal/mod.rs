@@ -65,7 +65,22 @@ impl Form {
         self.fold(&Stripped::new(component), 0)
     }
 
-    /// Calls `found` with the normal form of a text and, if it has capitals, with its form as a component.
+    /// The form of a path or a URL in which case and scheme do not count. `None` for any other text. No normal form begins
+    /// with the byte 0xff.
+    pub fn in_any_case(&mut self, text: &str) -> Option<&[u8]> {
+        let text = Stripped::new(text);
+        if text.classes & SLASH == 0 || text.is_above {
+            return None;
+        }
+        self.length = 2;
+        self.bytes.get_mut(..2)?.copy_from_slice(b"\xff~");
+        let path = text.text.split_once("://").map_or(text.text, |(_, rest)| rest);
+        let path = Stripped { text: path.trim_end_matches('/'), ..text };
+        self.fold(&path, path.text.len())
+    }
+
+    /// Calls `found` with the normal form of a text, with its form [in any case](Self::in_any_case), and, if it has capitals,
+    /// with its form as a component.
     // Inlined into each caller, it was larger and no faster.
     #[inline(never)]
     pub fn each(&mut self, text: &str, found: &mut dyn FnMut(&[u8])) {
@@ -73,6 +88,9 @@ impl Form {
         self.length = 0;
         if let Some(form) = self.lower(&text) {
             found(form);
+        }
+        if text.classes & SLASH != 0 && !text.is_above {
+            self.in_any_case(text.text).into_iter().for_each(&mut *found);
         }
         self.length = 0;
         if text.has_upper()
