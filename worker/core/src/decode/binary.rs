@@ -16,17 +16,18 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// The bytes of a text that is base64 in either alphabet (RFC 4648), with or without padding.
+/// The bytes of a text that is base64 in either alphabet (RFC 4648), or in both, with or without padding.
 #[must_use]
 pub fn base64(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
     if text.len() < MIN_BASE64_BYTES {
         return None;
     }
-    let engine = if text.contains(['-', '_']) { URL_SAFE } else { STANDARD };
-    engine.decode(text).ok()
+    if text.contains(['-', '_']) {
+        return STANDARD.decode(text.replace('-', "+").replace('_', "/")).ok();
+    }
+    STANDARD.decode(text).ok()
 }
 
 /// The bytes of a text that is an even number of hexadecimal digits, with or without `0x` before them.
@@ -90,7 +91,7 @@ pub fn inflate(bytes: &[u8], left: &mut usize) -> Inflated {
                 gzip(bytes, *left, &mut out)
             } else {
                 let rest = deflated(bytes, TINFL_FLAG_PARSE_ZLIB_HEADER, *left, &mut out);
-                // One random value in 920 begins like zlib data. What gives no byte hides none.
+                // One random value in 920 starts like zlib. If nothing decompresses, it is not compressed text.
                 if rest.is_none() && out.is_empty() && *left > 0 {
                     return Inflated::Plain;
                 }
@@ -244,7 +245,9 @@ mod tests {
 
     #[test]
     fn base64_is_read_in_both_alphabets() {
-        for (text, expected) in [("ZXZpbEB4LmNvbQ==", "evil@x.com"), ("Pz8_Pj4-", "???>>>")] {
+        for (text, expected) in
+            [("ZXZpbEB4LmNvbQ==", "evil@x.com"), ("Pz8_Pj4-", "???>>>"), ("Pz8/Pj4-", "???>>>")]
+        {
             assert_eq!(base64(text).unwrap(), expected.as_bytes());
         }
         assert_eq!(base64("main"), None);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::slice;
 
-/// Names of HTML entities with which punctuation can be written (HTML Standard, 13.5), sorted.
-const ENTITIES: [(&str, char); 28] = [
+/// Names of HTML entities with which punctuation and invisible characters can be written (HTML Standard, 13.5), sorted.
+const ENTITIES: [(&str, char); 45] = [
     ("amp", '&'),
     ("apos", '\''),
     ("ast", '*'),
@@ -18,25 +18,42 @@ const ENTITIES: [(&str, char); 28] = [
     ("excl", '!'),
     ("grave", '`'),
     ("gt", '>'),
+    ("hat", '^'),
     ("hyphen", '-'),
+    ("lbrace", '{'),
+    ("lbrack", '['),
     ("lcub", '{'),
     ("lowbar", '_'),
     ("lpar", '('),
+    ("lsqb", '['),
     ("lt", '<'),
+    ("midast", '*'),
+    ("nbsp", '\u{a0}'),
     ("newline", '\n'),
     ("num", '#'),
     ("percnt", '%'),
     ("period", '.'),
+    ("plus", '+'),
     ("quest", '?'),
     ("quot", '"'),
+    ("rbrace", '}'),
+    ("rbrack", ']'),
+    ("rcub", '}'),
     ("rpar", ')'),
+    ("rsqb", ']'),
     ("semi", ';'),
+    ("shy", '\u{ad}'),
     ("sol", '/'),
     ("tab", '\t'),
+    ("verbar", '|'),
+    ("vert", '|'),
+    ("zerowidthspace", '\u{200b}'),
+    ("zwj", '\u{200d}'),
+    ("zwnj", '\u{200c}'),
 ];
 
 /// Bytes of an entity's name, or of its number without leading zeros.
-const MAX_ENTITY_BYTES: usize = 10;
+const MAX_ENTITY_BYTES: usize = 14;
 
 /// The kinds of escapes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -217,17 +234,18 @@ fn percent(text: &str) -> Option<(Unit, usize)> {
     Some((Unit::Character(char::from_u32(code)?), 6))
 }
 
-/// `\u003c`, `\u{3c}`, `\x3c` and `\074`. A surrogate stays as it is.
+/// `\u003c`, `\u{3c}`, `\U0000003c`, `\x3c` and `\074`. A surrogate stays as it is.
 fn backslash(text: &str) -> Option<(Unit, usize)> {
     let (code, bytes) = match text.as_bytes().get(1)? {
         b'u' if text.as_bytes().get(2) == Some(&b'{') => {
-            let digits = text
-                .get(3..)
-                .map(|rest| rest.bytes().take(6).take_while(u8::is_ascii_hexdigit).count())?;
+            let zeros = text.bytes().skip(3).take_while(|byte| *byte == b'0').count();
+            let digits = text.bytes().skip(3 + zeros).take(6);
+            let digits = zeros + digits.take_while(u8::is_ascii_hexdigit).count();
             (text.as_bytes().get(3 + digits) == Some(&b'}')).then_some(())?;
             (u32::from_str_radix(text.get(3..3 + digits)?, 16).ok()?, digits + 4)
         }
         b'u' => (hexadecimal(text, 2, 4)?, 6),
+        b'U' => (hexadecimal(text, 2, 8)?, 10),
         b'x' => (hexadecimal(text, 2, 2)?, 4),
         // An octal escape of an ASCII character has three digits. Fewer digits are a back-reference of a regular
         // expression.
@@ -330,6 +348,8 @@ mod tests {
             ("&lt;&#60;&#x3C;&#x3c&LT;", "<<<<<"),
             ("&#00000000000060;&#x000000000000003c&#000000000000;", "<<\0"),
             (r"\u003c\x3c\u{3c}\074", "<<<<"),
+            (r"\u{000000000000003c}\U0000003c C:\Users", r"<< C:\Users"),
+            ("&lbrace;&verbar;&rbrack;a&shy;&ZeroWidthSpace;b", "{|]a\u{ad}\u{200b}b"),
             (r"\1\07\08x", r"\1\07\08x"),
             ("%c0%ae%c0%ae%c0%af%e0%80%af", "..//"),
             ("%e2%82%ac", "€"),

@@ -3,9 +3,6 @@
 /// The ASCII character that looks like this one; itself if none does; `None` for an invisible character.
 #[must_use]
 pub fn plain(character: char) -> Option<char> {
-    if character.is_ascii() {
-        return Some(character);
-    }
     if is_invisible(character) {
         return None;
     }
@@ -36,13 +33,13 @@ const fn look_alike(character: char) -> char {
         'в' => 'b',
         'с' => 'c',
         'ԁ' => 'd',
-        'е' | 'ℯ' => 'e',
-        'ɡ' | 'ℊ' => 'g',
+        'е' => 'e',
+        'ɡ' => 'g',
         'һ' | 'н' => 'h',
         'і' | 'ι' | 'ı' | 'ℹ' => 'i',
         'ј' => 'j',
-        'к' | 'κ' | '\u{212a}' => 'k',
-        'ӏ' | 'ʟ' | 'ℓ' => 'l',
+        'к' | 'κ' => 'k',
+        'ӏ' => 'l',
         'м' => 'm',
         'η' => 'n',
         'о' | 'ο' => 'o',
@@ -58,7 +55,7 @@ const fn look_alike(character: char) -> char {
         'ǃ' => '!',
         '“' | '”' => '"',
         'ʼ' | '’' | '‘' | '′' => '\'',
-        '\u{2212}' | '\u{2010}' | '\u{2011}' => '-',
+        '\u{2212}' | '\u{2010}'..='\u{2013}' => '-',
         '\u{3002}' | '\u{2024}' => '.',
         '\u{2215}' | '\u{2044}' => '/',
         '\u{37e}' => ';',
@@ -73,7 +70,11 @@ const fn look_alike(character: char) -> char {
 pub const fn is_invisible(character: char) -> bool {
     matches!(
         character,
-        '\u{ad}'
+        '\0'..='\u{8}'
+            | '\u{e}'..='\u{1f}'
+            | '\u{7f}'..='\u{84}'
+            | '\u{86}'..='\u{9f}'
+            | '\u{ad}'
             | '\u{34f}'
             | '\u{61c}'
             | '\u{115f}'..='\u{1160}'
@@ -82,6 +83,7 @@ pub const fn is_invisible(character: char) -> bool {
             | '\u{200b}'..='\u{200f}'
             | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
             | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
@@ -91,8 +93,27 @@ pub const fn is_invisible(character: char) -> bool {
     )
 }
 
+/// Rows of characters that look like these ones. A space: like none.
+const ROWS: [(u32, &str); 8] = [
+    // Small capitals.
+    (0x1d00, "a   cd e  jk m o        p  tu   vwz"),
+    // Raised and lowered letters.
+    (0x1d2c, "A B DE GHIJKLMN O PRTUWa a bde   g km o   ptu  v      iruv"),
+    // Letters that the mathematical alphabets lack.
+    (0x2102, "C       gHHHhhIILl N   PQRRR      Z   Z K BC eEF Mo"),
+    // Roman numerals.
+    (0x2160, "I   V    X  LCDMi   v    x  lcdm"),
+    (0x249c, "abcdefghijklmnopqrstuvwxyz"),
+    (0xa730, "fs"),
+    (0xfe50, ",,. ;:?!-(){}[]#&*+-<>= \\$%@"),
+    (0xff61, "."),
+];
+
+/// The letters of the ligatures from U+FB00 on.
+const LIGATURES: [&str; 7] = ["ff", "fi", "fl", "ffi", "ffl", "st", "st"];
+
 /// The ASCII character to which Unicode's compatibility form maps this one (UAX #15), for the forms in which
-/// whole words can be written: full width, mathematical, circled and raised.
+/// whole words can be written: full width, mathematical, circled, raised, and small capitals.
 fn compatible(character: char) -> Option<char> {
     let code = u32::from(character);
     let letter = |at: u32| {
@@ -117,7 +138,25 @@ fn compatible(character: char) -> Option<char> {
         '\u{b3}' | '\u{2083}' => Some('3'),
         '\u{2074}'..='\u{2079}' => digit(code - 0x2070),
         '\u{2084}'..='\u{2089}' => digit(code - 0x2080),
-        _ => None,
+        // Small capitals and raised letters that are alone.
+        '\u{262}' => Some('g'),
+        '\u{26a}' | '\u{2071}' => Some('i'),
+        '\u{274}' | '\u{207f}' => Some('n'),
+        '\u{280}' | '\u{2b3}' => Some('r'),
+        '\u{28f}' | '\u{2b8}' => Some('y'),
+        '\u{299}' => Some('b'),
+        '\u{29c}' | '\u{2b0}' => Some('h'),
+        '\u{29f}' | '\u{2e1}' => Some('l'),
+        '\u{2b2}' => Some('j'),
+        '\u{2b7}' => Some('w'),
+        '\u{2e2}' => Some('s'),
+        '\u{2e3}' => Some('x'),
+        _ => {
+            let row = ROWS.partition_point(|(first, _)| *first <= code).checked_sub(1)?;
+            let (first, row) = ROWS.get(row)?;
+            let found = char::from(*row.as_bytes().get((code - first) as usize)?);
+            (found != ' ').then_some(found)
+        }
     }
 }
 
@@ -138,7 +177,12 @@ pub fn folded(text: &str) -> String {
     while let Some(character) = rest.chars().next() {
         // Most texts have rows of letters of ASCII, and rows of its other characters.
         let is_letter = character.is_ascii_alphabetic();
-        let is_alike = |byte: &u8| byte.is_ascii() && byte.is_ascii_alphabetic() == is_letter;
+        let is_control = is_invisible(character);
+        let is_alike = |byte: &u8| {
+            byte.is_ascii()
+                && byte.is_ascii_alphabetic() == is_letter
+                && is_invisible(char::from(*byte)) == is_control
+        };
         let row = rest.bytes().take_while(is_alike).count().max(character.len_utf8());
         let (row, after) = rest.split_at_checked(row).unwrap_or((rest, ""));
         rest = after;
@@ -147,13 +191,19 @@ pub fn folded(text: &str) -> String {
             out.push_str(row);
             continue;
         }
+        if is_control {
+            continue;
+        }
         if character.is_ascii() {
             seen.close(&mut out, word_at);
             out.push_str(row);
             word_at = out.len();
             continue;
         }
-        if is_invisible(character) {
+        let ligature = u32::from(character).checked_sub(0xfb00);
+        if let Some(letters) = ligature.and_then(|at| LIGATURES.get(at as usize)) {
+            seen.ascii = true;
+            out.push_str(letters);
             continue;
         }
         let character = compatible(character).unwrap_or(character);
@@ -225,6 +275,12 @@ mod tests {
             ("①②⑦", "127"),
             ("ignore\u{3000}all", "ignore all"),
             ("naïve", "naïve"),
+            ("ig\0no\u{8}r\u{1b}e\tall", "ignore\tall"),
+            ("s\u{210e}ow 𝑠ℎ𝑜𝑤 ⅼocal", "show show local"),
+            ("ɪɢɴᴏʀᴇ ᵃˡˡ ⒜⒧⒧", "ignore all all"),
+            ("ﬁle ﹤img src﹦x﹥", "file <img src=x>"),
+            ("4111\u{2013}1", "4111-1"),
+            ("ig\u{2800}nore", "ignore"),
         ] {
             assert_eq!(folded(text), expected, "{text}");
         }

@@ -30,7 +30,7 @@ pub fn exact(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Whether the bytes are of no text in a known encoding: they are not UTF-8, and have control characters that no text has.
+/// Whether the bytes are not text in any known encoding: they are not UTF-8, and have control characters that no text has.
 #[must_use]
 pub fn is_binary(bytes: &[u8]) -> bool {
     let is_control = |byte: &u8| matches!(byte, 1..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);

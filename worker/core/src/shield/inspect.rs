@@ -96,6 +96,8 @@ impl Shield {
         inspection.roles = roles.filter(|roles| !roles.0.is_empty());
         inspection.value(arguments, Path::ROOT);
         inspection.roles = None;
+        // What is found in the arguments must not displace what is found beside them, where nothing is redacted.
+        inspection.counts.clear();
         inspection.value(beside, Path::Part(BESIDE));
         inspection.findings()
     }
@@ -262,13 +264,15 @@ impl Inspection<'_> {
         let path = Path::Part(&part.pointer);
         match &part.value {
             Some(value) => self.value(value, path),
-            // Its author could have made it unreadable as JSON, to hide an attack among much else.
-            None if looks_like_json(&part.text) => {
-                each_literal(&part.text, &mut |text| {
-                    self.text(text, Leaf::at(path, false));
-                });
-            }
             None => {
+                // Its author could have made it unreadable as JSON, to hide an attack among much else.
+                if looks_like_json(&part.text) {
+                    let before = self.left.bytes;
+                    each_literal(&part.text, &mut |text| {
+                        self.text(text, Leaf::at(path, false));
+                    });
+                    self.left.bytes = before;
+                }
                 self.text(&part.text, Leaf::at(path, false));
             }
         }

@@ -59,6 +59,7 @@ fn signs() -> impl Iterator<Item = (&'static str, u32)> {
     let fixed = [
         ("//", Signs::URL),
         ("![", Signs::IMAGE),
+        ("<img", Signs::IMAGE),
         ("-----begin", Signs::KEY),
         ("..", Signs::STEP),
         ("javascript:", Signs::SCHEME),

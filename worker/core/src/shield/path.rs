@@ -15,6 +15,8 @@ pub enum Path<'p> {
     /// A field in whose name something was found. No pointer has the name.
     Masked(&'p Path<'p>, &'p str),
     Item(&'p Path<'p>, usize),
+    /// The field `value` of an object that says its name in another field.
+    Value(&'p Path<'p>, &'p str),
 }
 
 impl<'p> Path<'p> {
@@ -35,11 +37,12 @@ impl<'p> Path<'p> {
         pointer
     }
 
-    /// The name of the field at whose end the way is.
+    /// The name of the field at whose end the way is. Items have the name of their list.
     pub const fn name(self) -> Option<&'p str> {
         match self {
-            Self::Field(_, name) | Self::Masked(_, name) => Some(name),
-            Self::Part(_) | Self::Item(..) => None,
+            Self::Field(_, name) | Self::Masked(_, name) | Self::Value(_, name) => Some(name),
+            Self::Item(parent, _) => parent.name(),
+            Self::Part(_) => None,
         }
     }
 
@@ -48,7 +51,11 @@ impl<'p> Path<'p> {
     pub fn role(&self, roles: &ArgumentRoles) -> Option<Role> {
         let mut steps = Vec::new();
         let mut path = self;
-        while let Self::Field(parent, _) | Self::Masked(parent, _) | Self::Item(parent, _) = path {
+        while let Self::Field(parent, _)
+        | Self::Masked(parent, _)
+        | Self::Value(parent, _)
+        | Self::Item(parent, _) = path
+        {
             steps.push(path);
             path = parent;
         }
@@ -71,6 +78,7 @@ impl<'p> Path<'p> {
             }
             Self::Field(_, name) | Self::Masked(_, name) => step == *name,
             Self::Item(_, at) => step == "*" || step == itoa::Buffer::new().format(*at),
+            Self::Value(..) => step == VALUE,
             Self::Part(_) => false,
         }
     }
@@ -94,6 +102,7 @@ impl<'p> Path<'p> {
                 }
                 pointer.push_str("/*");
             }
+            Self::Value(parent, _) => return Self::Field(parent, VALUE).write(pointer),
             Self::Item(parent, at) => {
                 if !parent.write(pointer) {
                     return false;
@@ -127,10 +136,15 @@ pub fn each_text(
             }
         }
         Json::Object(fields) => {
+            let named = name_of_value(fields);
             for (name, field) in fields {
-                let (plain, masked) = (Path::Field(&path, name), Path::Masked(&path, name));
-                let is_masked = found(name, plain, true);
-                each_text(field, if is_masked { masked } else { plain }, found);
+                let plain = Path::Field(&path, name);
+                let below = match named {
+                    _ if found(name, plain, true) => Path::Masked(&path, name),
+                    Some(named) if name == VALUE => Path::Value(&path, named),
+                    _ => plain,
+                };
+                each_text(field, below, found);
             }
         }
         Json::Integer(number) if has_digits(*number) => {
@@ -141,6 +155,21 @@ pub fn each_text(
         }
         Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) => {}
     }
+}
+
+/// The field whose name another field says, as in lists of environment variables.
+pub const VALUE: &str = "value";
+
+/// The name that an object says for its field `value`.
+pub fn name_of_value(fields: &[(String, Json)]) -> Option<&str> {
+    let text = |wanted: &str| {
+        fields.iter().find_map(|(name, value)| match value {
+            Json::String(text) if name == wanted => Some(text.as_str()),
+            _ => None,
+        })
+    };
+    text(VALUE)?;
+    text("name").or_else(|| text("key"))
 }
 
 /// Calls `found` with each string of a text that is not quite JSON, unescaped, and with what is between them.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::inspect::{Left, Match, Reading, Shield};
 use super::mode::Category;
-use super::path::has_digits;
-use crate::json::{self, Json, utf16_order};
-use crate::provenance::part::{MAX_READ_BYTES, looks_like_json};
+use super::path::{VALUE, begins_as_json, has_digits, name_of_value};
+use crate::json::{self, Json, sort_fields};
+use crate::provenance::part::MAX_READ_BYTES;
 
 /// What is to be replaced in a call that passes.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl Redaction<'_> {
     /// A text of an answer, likewise; `None` if nothing is found in it, or if it is JSON that cannot be read.
     #[must_use]
     pub fn answer_text(&self, text: &str) -> Option<String> {
-        if looks_like_json(text) && json::parse_definition(text.as_bytes()).is_err() {
+        if begins_as_json(text.trim_start()) && json::parse_definition(text.as_bytes()).is_err() {
             return None;
         }
         self.document(text, None, &mut Left::of(2 * MAX_READ_BYTES))
@@ -82,14 +82,16 @@ impl Redaction<'_> {
             }
             Json::Verbatim(digits) => self.marked(digits, name, left),
             Json::Array(items) => {
-                items.iter_mut().for_each(|item| self.within(item, None, changed, origin, left));
+                items.iter_mut().for_each(|item| self.within(item, name, changed, origin, left));
                 None
             }
             Json::Object(fields) => {
                 let before = changed.len();
+                let named = name_of_value(fields).map(str::to_owned);
                 for (at, (name, field)) in fields.iter_mut().enumerate() {
                     let redacted = self.marked(name, None, left);
-                    self.within(field, Some(name), changed, origin, left);
+                    let said = named.as_deref().filter(|_| name == VALUE).unwrap_or(name);
+                    self.within(field, Some(said), changed, origin, left);
                     if let Some(redacted) = redacted {
                         // Two keys with the same marker must stay different.
                         let redacted = [&redacted, "#", itoa::Buffer::new().format(at)].concat();
@@ -97,7 +99,7 @@ impl Redaction<'_> {
                     }
                 }
                 if changed.len() > before {
-                    fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
+                    sort_fields(fields);
                 }
                 None
             }

@@ -18,6 +18,9 @@ use super::signs::{self, Signs};
 const SOCIAL_FIELDS: [&str; 5] =
     ["ssn", "social_security", "socialsecurity", "social_security_number", "socialsecuritynumber"];
 
+/// Ends of the names of fields with a secret. In a text they are ordinary words.
+const SECRET_FIELDS: [&str; 4] = ["pass", "passphrase", "passwort", "credential"];
+
 /// What is known of a text besides the text.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
@@ -46,7 +49,7 @@ pub struct Scan<'m> {
 pub struct Read {
     /// Whether it was read to its end.
     pub whole: bool,
-    /// Whether it may have another form: it has an escape, or a character that is not ASCII.
+    /// Whether it may have another form: it has an escape, a control character, or a character that is not ASCII.
     pub may_be_encoded: bool,
 }
 
@@ -122,8 +125,8 @@ impl<'m> Scan<'m> {
         if signs.has(Signs::DIGIT)
             && let Some(name) = name
         {
-            if detect::ends_with(name, &ASSIGNED) {
-                secret::find_value(text, report);
+            if detect::ends_with(name, &ASSIGNED) || detect::ends_with(name, &SECRET_FIELDS) {
+                secret::find_value(text, name, report);
             }
             if detect::ends_with(name, &SOCIAL_FIELDS) {
                 personal::find_social_security(text, 0, report);
@@ -258,7 +261,7 @@ impl Uses<'_> {
 
 /// Whether a text with these signs may have another form.
 const fn may_be_encoded(signs: Signs) -> bool {
-    signs.has(Signs::ESCAPE | Signs::HIGH)
+    signs.has(Signs::ESCAPE | Signs::HIGH | Signs::CONTROL)
 }
 
 /// Whether a text with these signs may have SQL that leaves its value.

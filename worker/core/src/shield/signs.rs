@@ -33,6 +33,8 @@ impl Signs {
     pub const HOST: u32 = 1 << 22;
     pub const LOWER: u32 = 1 << 23;
     pub const BACKSLASH: u32 = 1 << 24;
+    /// Control characters that are no white space.
+    pub const CONTROL: u32 = 1 << 25;
 
     #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
     const OF: [u32; 256] = {
@@ -59,6 +61,7 @@ impl Signs {
                 b'/' => Self::SLASH,
                 b':' | b'.' => Self::MARK,
                 0x80.. => Self::HIGH,
+                0..=8 | 0x0e..=0x1f | 0x7f => Self::CONTROL,
                 _ => 0,
             };
             byte += 1;

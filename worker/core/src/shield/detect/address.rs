@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub use self::host::words;
 use self::host::{bare, bare_name, host_of, judge};
 pub use self::url::begins_as_url;
-use self::url::{broken, fetches, reads_system, second_host};
+use self::url::{broken, fetches, passes_fetching, reads_system, second_host};
 use super::{Form, Found};
 use crate::shield::rule::Detector;
 use crate::shield::signs::{self, Signs};
@@ -40,7 +40,11 @@ pub fn find(text: &str, value: bool, decoded: bool, form: Form, found: Found<'_>
         found(Detector::AddressDisguised, 0..text.len());
     }
     if whole {
-        if marked && reads_system(trimmed) {
+        // A value that is appended to the host of a URL makes it a user's name.
+        let appended = trimmed.strip_prefix('@').filter(|rest| {
+            rest.starts_with(|c: char| c == '[' || c.is_ascii_digit()) && bare(rest).is_some()
+        });
+        if marked && (reads_system(trimmed) || passes_fetching(trimmed) || appended.is_some()) {
             found(Detector::AddressDisguised, 0..text.len());
         }
         let finding = if marked { bare(trimmed) } else { bare_name(trimmed) };
@@ -175,6 +179,13 @@ mod tests {
             ("http://0xd8.0x3a.0xd6.0xe3/", Detector::AddressDisguised),
             ("0x7f.0x0.0x0.0x1", Detector::AddressDisguised),
             ("0177.0.0.1", Detector::AddressDisguised),
+            ("0xd8.072.54851", Detector::AddressDisguised),
+            ("0x7f.1/admin", Detector::AddressDisguised),
+            ("127.1:8080", Detector::AddressDisguised),
+            ("http://472.314.470.483/", Detector::AddressDisguised),
+            ("@127.0.0.1/", Detector::AddressDisguised),
+            ("http://a.example/?to=gopher://b.example/_x", Detector::AddressDisguised),
+            ("file:///c|/windows/win.ini", Detector::AddressDisguised),
             ("::ffff:127.0.0.1", Detector::AddressInternal),
             ("http://[fe80::1%25eth0]/", Detector::AddressInternal),
             ("http://127.0.0.1.evil.example/", Detector::AddressDisguised),
@@ -196,6 +207,11 @@ mod tests {
             "https://example.com/a",
             "http://8.8.8.8/",
             "v1.2.3",
+            "127.0.1",
+            "0x1.8p3",
+            "0177.1234567",
+            "@loopback/core",
+            "@10",
             "10:30",
             "// a comment",
             "a//b",

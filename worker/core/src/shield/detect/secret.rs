@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, before, is_word};
+use super::{Found, before, ends_with, is_word};
 use crate::decode::binary;
 use crate::shield::rule::Detector;
 
@@ -17,18 +17,41 @@ const MAX_USER_BYTES: usize = 256;
 
 /// Bytes of a password that is assigned.
 const MIN_ASSIGNED_BYTES: usize = 12;
-const MAX_ASSIGNED_BYTES: usize = 256;
+const MAX_ASSIGNED_BYTES: usize = 4_096;
+
+/// Bytes of an assigned password that decide whether it is one.
+const JUDGED_BYTES: usize = 256;
+
+/// Ends of the names of keys and tokens that are no secrets.
+const PUBLIC_NAMES: [&str; 14] = [
+    "page_token",
+    "pagetoken",
+    "next_token",
+    "nexttoken",
+    "continuation_token",
+    "sync_token",
+    "idempotency_key",
+    "cache_key",
+    "sort_key",
+    "partition_key",
+    "public_key",
+    "file_key",
+    "s3_key",
+    "object_key",
+];
 
 /// The least entropy of a random text: bits per character, on average over the text (C. E. Shannon).
 const RANDOM_BITS: f32 = 3.0;
 
 /// Placeholders for passwords, in lower case.
-const PLACEHOLDERS: [&str; 22] = [
+const PLACEHOLDERS: [&str; 24] = [
     "admin",
     "changeme",
     "example",
     "guest",
+    "here",
     "hunter2",
+    "my",
     "mypassword",
     "mysecret",
     "pass",
@@ -186,25 +209,42 @@ fn is_placeholder(password: &str) -> bool {
     password.len() < 3
         || password.contains(['$', '{', '<', '[', '%', '*'])
         || PLACEHOLDERS.contains(&letters)
-        || (0..lower.len()).any(|at| begins_with_placeholder(lower.as_bytes(), at))
+        || is_made_of_placeholders(lower.as_bytes())
         || password.bytes().all(|byte| Some(byte) == password.bytes().next())
 }
 
-/// Whether a placeholder begins at an offset. A short one may be part of a password.
-fn begins_with_placeholder(lower: &[u8], at: usize) -> bool {
-    let rest = lower.get(at..).unwrap_or_default();
-    let begins = |known: &str| {
-        let known = known.as_bytes();
-        known.len() > 4 && known.first() == rest.first() && rest.starts_with(known)
-    };
-    PLACEHOLDERS.iter().any(|known| begins(known))
+/// Whether almost nothing is left of a password without words of [`PLACEHOLDERS`], digits at its end, and what joins
+/// words.
+fn is_made_of_placeholders(lower: &[u8]) -> bool {
+    const MAX_LEFT: usize = 3;
+    let mut rest = lower.trim_ascii_end();
+    while let [before @ .., b'0'..=b'9'] = rest {
+        rest = before;
+    }
+    let (mut left, mut has_word) = (0, false);
+    while let [byte, after @ ..] = rest {
+        let known = PLACEHOLDERS.iter().map(|it| it.as_bytes());
+        let known = known.filter(|it| it.first() == Some(byte) && rest.starts_with(it));
+        if let Some(longest) = known.map(<[u8]>::len).max() {
+            has_word |= longest > 4;
+            rest = rest.get(longest..).unwrap_or_default();
+        } else {
+            left += usize::from(!matches!(byte, b'_' | b'-' | b'.'));
+            rest = after;
+        }
+    }
+    has_word && left <= MAX_LEFT
+}
+
+/// Whether a name ends as those of keys and tokens that are no secrets.
+fn is_public(name: &str) -> bool {
+    ends_with(name, &PUBLIC_NAMES)
 }
 
 /// Reports the value of a field with a name such as `api_key`.
-pub fn find_value(text: &str, found: Found<'_>) {
+pub fn find_value(text: &str, name: &str, found: Found<'_>) {
     let value = text.trim();
-    if value.len() <= MAX_ASSIGNED_BYTES && !value.contains(char::is_whitespace) && is_secret(value)
-    {
+    if !is_public(name) && !value.contains(char::is_whitespace) && is_secret(value) {
         let begin = text.len() - text.trim_start().len();
         found(Detector::SecretAssigned, begin..begin + value.len());
     }
@@ -222,32 +262,35 @@ pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
         .count();
     let assigns =
         rest.get(..between).is_some_and(|it| it.iter().any(|byte| matches!(byte, b':' | b'=')));
-    if !assigns {
+    if !assigns || text.get(..end).is_some_and(is_public) {
         return;
     }
     let value = rest.get(between..).unwrap_or_default();
+    let quote = before(rest, between).filter(|byte| matches!(byte, b'"' | b'\''));
     let length = value
         .iter()
         .take(MAX_ASSIGNED_BYTES)
         .take_while(|byte| {
-            byte.is_ascii_graphic()
-                && !matches!(
-                    byte,
-                    b'"' | b'\''
-                        | b','
-                        | b';'
-                        | b':'
-                        | b'='
-                        | b'('
-                        | b')'
-                        | b'<'
-                        | b'`'
-                        | b'{'
-                        | b'}'
-                        | b'['
-                        | b']'
-                        | b'&'
-                )
+            let is_inside = byte.is_ascii_graphic() && Some(**byte) != quote;
+            is_inside && quote.is_some()
+                || is_inside
+                    && !matches!(
+                        byte,
+                        b'"' | b'\''
+                            | b','
+                            | b';'
+                            | b':'
+                            | b'='
+                            | b'('
+                            | b')'
+                            | b'<'
+                            | b'`'
+                            | b'{'
+                            | b'}'
+                            | b'['
+                            | b']'
+                            | b'&'
+                    )
         })
         .count();
     let value = text.get(end + between..end + between + length).unwrap_or_default();
@@ -259,6 +302,7 @@ pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
 
 /// Whether a value with the name of a secret looks like one: long, random, and not a path.
 fn is_secret(value: &str) -> bool {
+    let value = value.get(..value.floor_char_boundary(JUDGED_BYTES)).unwrap_or(value);
     let mixed = value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let path = value.starts_with(['/', '.', '$']) || value.matches('.').count() > 2;

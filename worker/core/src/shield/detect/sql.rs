@@ -12,6 +12,7 @@
 mod patterns;
 mod tokens;
 
+use patterns::Matched;
 pub use patterns::Patterns;
 pub use tokens::telling_words;
 
@@ -23,14 +24,35 @@ use crate::shield::signs::{self, Signs};
 pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
     let mut matched = patterns.begin();
     let mut tokens = Tokens::new(text);
+    // The reading in which comments that end with their line are spaces, and where it goes on. The other one goes on within
+    // comments too, because what looks like a comment can be in quotes.
+    let mut spaced: Option<Matched<'_>> = None;
+    let (mut goes_on, mut has_lines) = (0, true);
     let mut end = 0;
     while let Some(kind) = tokens.next() {
+        if tokens.at > goes_on {
+            let line_end =
+                if kind == Kind::Comment && has_lines { tokens.line_end() } else { None };
+            has_lines &= kind != Kind::Comment || line_end.is_some();
+            match (line_end, &mut spaced) {
+                (Some(line_end), spaced) => {
+                    spaced.get_or_insert(matched);
+                    goes_on = line_end;
+                }
+                (None, Some(spaced)) => spaced.step(kind),
+                (None, None) => {}
+            }
+        }
         matched.step(kind);
         if matched.any() {
             end = tokens.at;
         }
     }
     matched.step(Kind::End);
+    if let Some(mut spaced) = spaced {
+        spaced.step(Kind::End);
+        matched.add(spaced);
+    }
     let is_statement = begins_statement(text);
     for detector in matched.detectors(is_statement) {
         found(detector, 0..if end == 0 { text.len() } else { end });
@@ -49,9 +71,7 @@ pub fn leaves_quotes(text: &str) -> bool {
     while let Some(quote) = signs::next(bytes, at, Signs::QUOTE) {
         at = quote + 1;
         let rest = bytes.get(at..).unwrap_or_default();
-        let spaces = rest
-            .iter()
-            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'+' | b')'));
+        let spaces = rest.iter().take_while(|byte| **byte <= b' ' || matches!(byte, b'+' | b')'));
         let rest = rest.get(spaces.count()..).unwrap_or_default();
         let word = rest.get(..rest.iter().take_while(|byte| is_word(**byte)).take(12).count());
         match rest.first() {
@@ -128,6 +148,21 @@ mod tests {
             "update ' or 1=1--",
             "select x' union select password from users--",
             "select ' or 1=1 or ''='",
+            // Comments that end with their line.
+            "1' union--x\nselect 1,2--",
+            "1' union -- it's\nselect 1,2",
+            "1' union#x\n#y\nselect 1,2#",
+            "1' or--x\n1=1",
+            "a--b' or 1=1-- \n",
+            // White space of some databases.
+            "1'\u{b}UNION\u{b}SELECT\u{b}1,2",
+            "1'\u{b}or\u{1}1=1-- ",
+            // No space after a number.
+            "1e0UNION SELECT 1,2,3",
+            "1.union select 1,2",
+            ".1union select 1,2",
+            "0x1union select 1,2",
+            "1e0or 1=1",
         ] {
             assert!(finds(text), "{text}");
         }
@@ -148,6 +183,8 @@ mod tests {
             "rock 'n' roll",
             "# Heading",
             "1. First\n2. Second",
+            "3rd of 5kg or 10mm",
+            "# Select\nThe union that you want -- or\nnot",
         ] {
             assert!(!finds(text), "{text}");
         }

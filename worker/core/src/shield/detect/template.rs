@@ -55,7 +55,7 @@ fn delimiter(bytes: &[u8], at: usize) -> Option<(usize, Kind)> {
             let formula = prior.is_some_and(|it| is_word(it) || matches!(it, b'^' | b'}' | b'\\'));
             (at + 2, if formula { Kind::Formula } else { Kind::Brace })
         }
-        (b'{', b'%' | b'=' | b'@' | b'#') => (at + 2, Kind::Brace),
+        (b'{', b'%' | b'=' | b'@' | b'#' | b'!') => (at + 2, Kind::Brace),
         (b'{', next) => match prior {
             Some(b'$') => (at + 1, Kind::Dollar),
             Some(b'#') => (at + 1, Kind::Brace),
@@ -131,6 +131,13 @@ mod tests {
             "{{ [].class.base }}",
             "${\"\".getClass()}",
             "{{ ''['class'] }}",
+            "{{ ''[request.args.a] }}",
+            "{{ 'abc'[1] }}",
+            "{{ add 7 7 }}",
+            "{{ if eq 1 1 }}a{{ end }}",
+            "{{ 7 and 7 }}",
+            "{{ [1, 2]|join }}",
+            "{{ 'a' in 'abc' }}",
             "{{ \"a\" ~ 7 }}",
             "{{'ab'.length}}",
         ] {
@@ -203,6 +210,8 @@ mod tests {
             "<% return(13*37) %>",
             "{{ return 13*37 }}",
             "{{{%7*7%}",
+            "{!! 7*7 !!}",
+            "{!!'a'.length!!}",
             "{{println \"ab\"}}",
         ] {
             assert!(finds(text), "{text}");
@@ -291,6 +300,12 @@ mod tests {
             "{{#if count}}{{count}}{{/if}}",
             "{{ ok ? 'yes' : 'no' }}",
             "{{ 1 ? 'yes' : 'no' }}",
+            "{{ eq .A 1 }}",
+            "{{ add 1 .Count }}",
+            "{{ name or 'x' }}",
+            "{{ items|join(', ') }}",
+            "{{ [a, b]|join }}",
+            "{{ 'a' in names }}",
             "{{convert|5|km}}",
             "{{1|2}}",
             "{{1..10}}",

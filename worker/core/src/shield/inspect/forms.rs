@@ -21,22 +21,27 @@ impl Inspection<'_> {
         }
         let text = text.trim();
         let text = binary::data_of_url(text).unwrap_or(text);
-        let has_lines = text.contains('\n');
+        // Many readers ignore white space.
         let is_encoded = |byte: u8| {
             byte.is_ascii_alphanumeric()
                 || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
-                || has_lines && byte.is_ascii_whitespace()
+                || byte.is_ascii_whitespace()
         };
         if !text.bytes().all(is_encoded) {
             return None;
         }
-        let text: &str = &text.split_ascii_whitespace().collect::<String>();
+        let mut text: String = text.split_ascii_whitespace().collect();
+        // Readers end at the first padding, and ignore a character that is left over.
+        text.truncate(text.find('=').unwrap_or(text.len()));
+        if text.len() % 4 == 1 {
+            text.pop();
+        }
         if text.len() < MIN_ENCODED_BYTES {
             return None;
         }
-        let (mut bytes, encoding) = match binary::hexadecimal(text) {
+        let (mut bytes, encoding) = match binary::hexadecimal(&text) {
             Some(bytes) => (bytes, Decoding::Hexadecimal),
-            None => (binary::base64(text)?, Decoding::Base64),
+            None => (binary::base64(&text)?, Decoding::Base64),
         };
         decodings.push(encoding);
         for layer in 0.. {
@@ -76,7 +81,7 @@ impl Inspection<'_> {
                 None => {}
             }
             let before = current.as_deref().unwrap_or(text);
-            if before.is_ascii() {
+            if signs::next(before.as_bytes(), 0, Signs::HIGH | Signs::CONTROL).is_none() {
                 break;
             }
             let folded = letters::folded(before);

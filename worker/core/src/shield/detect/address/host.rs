@@ -185,13 +185,19 @@ pub fn bare(value: &str) -> Option<Detector> {
     }
     let name = name_of(host).trim_end_matches('.');
     let parts = || name.split('.');
-    // `2026.01.02.03` is a version.
+    // `2026.01.02.03` is a version. The others are read as addresses (`inet_aton`), also with two or three parts.
     let odd = |part: &str| part.starts_with("0x") || part.starts_with("0X");
     let octal = |part: &str| part.len() > 2 && part.starts_with('0');
-    if parts().count() == 4 && (parts().any(odd) || parts().next().is_some_and(octal)) {
-        return wrapped(name).and_then(|_| judge(host, false));
-    }
-    if parts().count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok() {
+    let is_address = match parts().count() {
+        4 => {
+            parts().any(odd)
+                || parts().next().is_some_and(octal)
+                || name.parse::<std::net::Ipv4Addr>().is_ok()
+        }
+        2 | 3 => parts().any(odd) || name.starts_with("127.") && name.len() < value.len(),
+        _ => false,
+    };
+    if is_address && parts().all(|part| number(part).is_some()) {
         return judge(host, false);
     }
     bare_name(value)
@@ -299,22 +305,24 @@ fn embeds_address(name: &str) -> bool {
     })
 }
 
+/// A part of an IPv4 address, in decimal, octal or hexadecimal digits.
+fn number(part: &str) -> Option<u128> {
+    let lower = part.to_ascii_lowercase();
+    let digits = lower.trim_start_matches(['o', 'q']);
+    let is_octal = digits.len() < lower.len();
+    let lower = digits;
+    let (digits, radix) = match lower.as_bytes() {
+        [b'0', b'x', ..] => (lower.get(2..)?, 16),
+        [b'0'..=b'7', ..] if is_octal => (lower, 8),
+        [b'0', b'o', ..] => (lower.get(2..)?, 8),
+        [b'0', _, ..] => (lower.get(1..)?, 8),
+        _ => (lower, 10),
+    };
+    u128::from_str_radix(digits, radix).ok()
+}
+
 /// The IPv4 address that a parser without a check for overflow reads: `425.510.425.510`, `7147006462`.
 fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
-    let number = |part: &str| -> Option<u128> {
-        let lower = part.to_ascii_lowercase();
-        let digits = lower.trim_start_matches(['o', 'q']);
-        let is_octal = digits.len() < lower.len();
-        let lower = digits;
-        let (digits, radix) = match lower.as_bytes() {
-            [b'0', b'x', ..] => (lower.get(2..)?, 16),
-            [b'0'..=b'7', ..] if is_octal => (lower, 8),
-            [b'0', b'o', ..] => (lower.get(2..)?, 8),
-            [b'0', _, ..] => (lower.get(1..)?, 8),
-            _ => (lower, 10),
-        };
-        u128::from_str_radix(digits, radix).ok()
-    };
     let parts: Vec<u128> = host.split('.').map(number).collect::<Option<_>>()?;
     match parts.as_slice() {
         [whole] => Some(std::net::Ipv4Addr::from(*whole as u32)),
@@ -396,7 +404,8 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         Ok(parsed) => parsed,
         Err(_) => match wrapped(host) {
             Some(address) => {
-                let hidden = not_public(&Host::Ipv4(address)).is_some();
+                // A long number alone can be an id. Four parts are an address, so the overflow hides it.
+                let hidden = host.contains('.') || not_public(&Host::Ipv4(address)).is_some();
                 return hidden.then_some(Detector::AddressDisguised);
             }
             None => Host::Ipv6(host.parse().ok()?),

@@ -68,7 +68,7 @@ const FOLLOWED: [&str; 6] = ["http:", "https:", "ftp:", "ftps:", "ws:", "wss:"];
 const MAX_BEGIN_BYTES: usize = 48;
 
 /// Folders of the system: no agent needs a `file:` URL into one of them.
-const SYSTEM_FOLDERS: [&str; 13] = [
+const SYSTEM_FOLDERS: [&str; 14] = [
     "etc/",
     "proc/",
     "dev/",
@@ -81,6 +81,7 @@ const SYSTEM_FOLDERS: [&str; 13] = [
     "windows",
     "winnt",
     "c:/windows",
+    "c|/windows",
     "c:/boot",
 ];
 
@@ -133,6 +134,11 @@ pub fn fetches(text: &str, whole: bool) -> bool {
         || whole && FETCHING_VALUES.iter().any(|scheme| begins_with(text, scheme))
         // `dns:///a.example` is a name of gRPC.
         || whole && begins_with(text, "dns://") && !begins_with(text, "dns:///")
+}
+
+/// Whether the first parameter of a URL is a URL that fetches anything.
+pub fn passes_fetching(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(_, value)| fetches(value, false))
 }
 
 /// Whether a URL reads a folder of the system, or a file with secrets. Readers take any number of slashes of either

@@ -103,7 +103,32 @@ fn reads_file(rest: &[u8]) -> bool {
             .any(|folder| file.starts_with(folder))
 }
 
+/// The length of what only a shell writes at the beginning of a command: a loop, a condition of Windows, a class of
+/// PowerShell.
+fn compound(rest: &[u8]) -> Option<usize> {
+    const STARTS: [&[u8]; 6] =
+        [b"for /", b"for %", b"for ((", b"if exist ", b"if not exist ", b"if errorlevel "];
+    if let Some(start) = STARTS.iter().find(|start| rest.starts_with(start)) {
+        return Some(start.len());
+    }
+    if let Some(after) = rest.strip_prefix(b"for ") {
+        let name = after.iter().take_while(|byte| is_word(**byte)).count();
+        let list = after.get(name..)?.strip_prefix(b" in ")?;
+        let separates = |byte: &u8| matches!(byte, b';' | b'|' | b'&' | b'`' | b'\n');
+        let end = list.iter().take(MAX_ARGUMENT_BYTES).position(separates)?;
+        let body = list.get(end..)?.strip_prefix(b";")?;
+        return body.get(spaces(body)..)?.starts_with(b"do ").then_some(4);
+    }
+    let class = rest.strip_prefix(b"[")?;
+    let name = class.iter().take(MAX_ARGUMENT_BYTES).take_while(|it| is_word(**it) || **it == b'.');
+    let length = name.count();
+    (length > 0 && class.get(length..)?.starts_with(b"]::")).then_some(length + 4)
+}
+
 fn read(bytes: &[u8], begin: usize, place: Place) -> Option<Command> {
+    if let Some(length) = compound(bytes.get(begin..)?) {
+        return Some(Command { kind: Some(Kind::Plain), ..Command::plain(begin + length) });
+    }
     if !may_begin(*bytes.get(begin)?) {
         return None;
     }

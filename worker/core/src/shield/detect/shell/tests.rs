@@ -90,7 +90,7 @@ fn a_long_or_padded_spelling_hides_no_command() {
 /// For each way to write a command after a value: what is found, and what is like it in ordinary texts.
 #[test]
 fn each_way_to_add_a_command_is_found_and_ordinary_texts_are_not() {
-    let cases: [(&str, &[&str], &[&str]); 12] = [
+    let cases: [(&str, &[&str], &[&str]); 13] = [
         (
             "the first word is a value, not a tool",
             &["test && whoami", "find x;id", "time | dir", "host; cat /etc/passwd"],
@@ -215,8 +215,20 @@ fn each_way_to_add_a_command_is_found_and_ordinary_texts_are_not() {
             &["a;++id;", "a=b;type+c", "a;id+1"],
         ),
         (
+            "loops and conditions",
+            &[
+                "x;for i in 1 2; do id; done",
+                "x&for /f %i in ('whoami') do echo %i",
+                "x&if exist C:\\a echo 1",
+                "x;for ((;;)); do id; done",
+            ],
+            &["a = 1; for i in range(3): print(i)", "Wait; if not, go on", "Thanks; for you"],
+        ),
+        (
             "PowerShell",
             &[
+                "x; Restart-Computer",
+                "x;[System.Diagnostics.Process]::Start('calc')",
                 "x;iex(a)",
                 "x;gci",
                 "x; irm http://a.example",

@@ -165,7 +165,7 @@ impl Patterns {
 }
 
 /// What was matched of a text so far.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Matched<'p> {
     patterns: &'p Patterns,
     state: u16,
@@ -178,6 +178,11 @@ impl Matched<'_> {
     pub fn step(&mut self, kind: Kind) {
         self.state = self.patterns.entry(self.state, kind as usize);
         self.found |= self.patterns.entry(self.state, KINDS);
+    }
+
+    /// Adds what another reading of the text found.
+    pub const fn add(&mut self, other: Self) {
+        self.found |= other.found;
     }
 
     #[must_use]

@@ -210,8 +210,8 @@ impl<'t> Tokens<'t> {
                 self.at += 2;
                 continue;
             }
-            // In a URL's query, a plus is a space.
-            if byte.is_ascii_whitespace() || byte == b'+' {
+            // In a URL's query, a plus is a space. SQL Server takes each control character as one.
+            if byte <= b' ' || byte == b'+' {
                 self.at += 1;
                 continue;
             }
@@ -300,9 +300,23 @@ impl<'t> Tokens<'t> {
 
     fn number(&mut self) -> Kind {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let bytes = rest.iter().take_while(|byte| is_word(**byte) || **byte == b'.').count();
-        self.at += bytes;
+        let bytes = number_bytes(rest);
+        let after = rest.get(bytes..).unwrap_or_default();
+        let word = after.iter().take_while(|byte| is_word(**byte)).count();
+        // A keyword can follow without a space: `1e0union`. Other letters belong to the number: `5kg`.
+        let is_keyword = kind_of_word(after.get(..word).unwrap_or_default()) != Kind::Word;
+        self.at += if is_keyword {
+            bytes
+        } else {
+            rest.iter().take_while(|byte| is_word(**byte) || **byte == b'.').count()
+        };
         self.token(Kind::Number)
+    }
+
+    /// Where the line ends in which the last token is; `None` if no other line follows.
+    pub fn line_end(&self) -> Option<usize> {
+        let rest = self.text.get(self.at..)?;
+        Some(self.at + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?)
     }
 
     fn word(&mut self) -> Kind {
@@ -321,6 +335,27 @@ impl<'t> Tokens<'t> {
         }
         if prose { Kind::Prose } else { Kind::Word }
     }
+}
+
+/// The bytes of the number with which a text begins: digits with a point and an exponent, or hexadecimal digits.
+fn number_bytes(text: &[u8]) -> usize {
+    let count = |at: usize, is: fn(&u8) -> bool| {
+        text.get(at..).unwrap_or_default().iter().take_while(|byte| is(byte)).count()
+    };
+    if let [b'0', b'x' | b'X', ..] = text {
+        return 2 + count(2, u8::is_ascii_hexdigit);
+    }
+    let mut at = count(0, u8::is_ascii_digit);
+    if text.get(at) == Some(&b'.') {
+        at += 1;
+        at += count(at, u8::is_ascii_digit);
+    }
+    if text.get(at).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'e')) {
+        let sign = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+        let digits = count(at + 1 + sign, u8::is_ascii_digit);
+        at += if digits > 0 { 1 + sign + digits } else { 0 };
+    }
+    at
 }
 
 fn kind_of_word(word: &[u8]) -> Kind {

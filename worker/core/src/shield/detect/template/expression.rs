@@ -74,10 +74,11 @@ const CLASS_FILTERS: [&str; 9] =
     ["assert", "attr", "eval", "exec", "passthru", "popen", "readfile", "shell_exec", "system"];
 
 /// Filters whose result an attacker recognizes. Sorted.
-const TEXT_FILTERS: [&str; 11] = [
+const TEXT_FILTERS: [&str; 12] = [
     "capitalize",
     "count",
     "downcase",
+    "join",
     "length",
     "lower",
     "md5",
@@ -109,8 +110,9 @@ const BUILT_INS: [&str; 14] = [
     "upper_case",
 ];
 
-/// Operators that are words. Sorted.
-const WORD_OPERATORS: [&str; 8] = ["div", "eq", "ge", "gt", "le", "lt", "mod", "ne"];
+/// Operators that are words. Go templates write them before two operands. Sorted.
+const WORD_OPERATORS: [&str; 14] =
+    ["add", "and", "div", "eq", "ge", "gt", "in", "le", "lt", "mod", "mul", "ne", "or", "sub"];
 
 /// Words before an expression. Sorted.
 const STATEMENTS: [&str; 9] =
@@ -219,6 +221,12 @@ impl<'t> Expression<'t> {
 
     /// The end of what it computes: a constant, an operator and a constant, or a member of a literal.
     pub fn computes(mut self) -> Option<usize> {
+        let function = position(&WORD_OPERATORS, |known| known, self.word());
+        if self.kind == Kind::Brace && function.is_some() {
+            self.take_word();
+            let mut number = || self.space() > 0 && self.operand().is_some_and(Operand::is_number);
+            return (number() && number() && self.closes()).then_some(self.at);
+        }
         let left = if self.open > 0 && self.peek() == Some(b')') {
             self.next();
             self.open -= 1;
@@ -250,7 +258,9 @@ impl<'t> Expression<'t> {
             }
             // `''['class']`
             b'[' if !left.is_number() && !only_arithmetic => {
-                return matches!(self.next()?, b'\'' | b'"').then_some(self.at);
+                let byte = self.next()?;
+                let named = self.kind == Kind::Brace && is_word(byte);
+                return (named || matches!(byte, b'\'' | b'"')).then_some(self.at);
             }
             b'?' if !only_arithmetic => {
                 let name = self.take_word();
@@ -304,7 +314,7 @@ impl<'t> Expression<'t> {
                 self.next();
                 self.peek().is_some_and(|byte| b"}%".contains(&byte))
             }
-            (_, Some(byte)) => parenthesis || b"}%]#;=*+|<>?&".contains(&byte),
+            (_, Some(byte)) => parenthesis || b"}%]#;=*+|<>?&!".contains(&byte),
         }
     }
 
@@ -413,7 +423,7 @@ impl<'t> Expression<'t> {
                 let close = if open == b'[' { b']' } else { b')' };
                 self.next();
                 self.space();
-                let digits = self.skip(|byte| byte.is_ascii_digit());
+                let digits = self.skip(|byte| byte.is_ascii_digit() || b", ".contains(&byte));
                 self.space();
                 (self.next()? == close).then_some(Operand::Literal { bytes: digits })
             }
