@@ -441,15 +441,18 @@ test("limits are created, listed, shown with bars, changed and deleted", async (
   const monthly = ["--kind", "quota", "--max", "4", "--window", "month"];
   await ok("limit", "create", "cli-calls", "--agent", "limited", ...monthly);
   await ok("limit", "create", "cli-groups", "--group", "*", ...monthly);
+  await ok("limit", "create", "cli-requests", "--agent", "limited", "--covers", "requests", "--kind", "rate", "--capacity", "8", "--refill-per-s", "1");
   const listed = await ok("limit", "list");
   expect(listed).toMatch(/^cli-calls +agent +limited +quota +4 +month/m);
   expect(listed).toMatch(/^cli-groups +group +\* +quota +4 +month/m);
   expect(await ok("limit", "status", "--agent", "limited")).toMatch(/^cli-calls +agent limited +quota +\[\.{20}\] +0\/4 per month +in /m);
   await ok("limit", "update", "cli-calls", "--max", "8");
-  expect(await ok("limit", "status", "--agent", "limited")).toContain("0/8 per month");
+  const status = await ok("limit", "status", "--agent", "limited");
+  expect(status).toContain("0/8 per month");
+  expect(status).toMatch(/^cli-requests +agent limited +rate of requests +\[\.{20}\] +0\/8 /m);
   expect(await ok("limit", "status", "--limit", "cli-groups", "--subject", "ops")).toMatch(/^cli-groups +group ops +quota +\[\.{20}\] +0\/4 per month/m);
   expect(await bare(["limit", "status", "--subject", "ops"], as())).toMatchObject({ code: 2, stdout: "" });
-  for (const limit of ["cli-calls", "cli-groups"]) await ok("limit", "delete", limit);
+  for (const limit of ["cli-calls", "cli-groups", "cli-requests"]) await ok("limit", "delete", limit);
   expect(await ok("limit", "list")).not.toMatch(/cli-/);
 });
 

@@ -20,7 +20,7 @@ beforeEach(() => {
   upstream.answer = json({ ok: true });
 });
 
-/** A tenant with an HTTP API that refunds the amount in its path. */
+/** A tenant with an HTTP API that refunds the amount in its path, and transfers the amount in its body. */
 async function bank(): Promise<Tenant> {
   const tenant = await gateward.tenant();
   await tenant.register({
@@ -29,10 +29,20 @@ async function bank(): Promise<Tenant> {
         server: "bank",
         kind: "http",
         trust: "trusted",
-        upstream: { url: upstream.url(), local: true, routes: [{ method: "GET", path: "/refunds/{amount}", tool: "refund" }] },
+        upstream: {
+          url: upstream.url(),
+          local: true,
+          routes: [
+            { method: "GET", path: "/refunds/{amount}", tool: "refund" },
+            { method: "POST", path: "/transfers", tool: "transfer" },
+          ],
+        },
       },
     ],
-    tools: [{ server: "bank", tool: "refund", mutates: false, risk: "low" }],
+    tools: [
+      { server: "bank", tool: "refund", mutates: false, risk: "low" },
+      { server: "bank", tool: "transfer", mutates: false, risk: "low" },
+    ],
   });
   return tenant;
 }
@@ -134,6 +144,20 @@ describe("a limit", () => {
       expect((await ask(agent, amount)).decision).toBe(decision);
       await tenant.evict();
     }
+  });
+
+  test("does not count a number that no double holds as another number", async () => {
+    const agent = await tenant.agent("exact");
+    await limit({ agent: agent.name }, daily("2000"));
+    const headers = { authorization: `Bearer ${agent.token}`, "content-type": "application/json" };
+    const send = async (path: string, body: object, amount: string) =>
+      (await fetch(new URL(path, gateward.url), { method: "POST", headers, body: JSON.stringify(body).replace("1000", amount) })).json();
+    const call = readCall({ agent: { id: agent.name }, tool_call: { tool: "bank", action: "refund", parameters: { amount: 1000 } } });
+    const unreadable = { violated_limits: [{ kind: "amount", why: "unreadable" }] };
+    expect(await send("/v1/authorize", call, "1000.00000000000005")).toMatchObject({ reason_code: "limit_unreadable", ...unreadable });
+    expect(await send("/http/bank/transfers", { amount: 1000 }, "1000.00000000000005")).toMatchObject({ code: "call_denied", ...unreadable });
+    expect(await send("/v1/authorize", call, "1000.00000000000000")).toMatchObject({ decision: "allow" });
+    expect(await send("/http/bank/transfers", { amount: 1000 }, "1000")).toEqual({ ok: true });
   });
 
   test("by hours goes by the clocks of its time zone", async () => {

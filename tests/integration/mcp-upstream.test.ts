@@ -58,6 +58,10 @@ test("a call that a limit denies is told what is left and what can pass, and rea
     denied("amount_exhausted", { remaining: "2", requested: "3" }, /The limit `amounts` allows 10 per month; 2 is left, and this call needs 3\. Try again at .* A call with a number that is small enough can pass\.$/),
   );
   expect(await paid()).toMatchObject(denied("limit_unreadable", { requested: null }, /Correct the arguments and make the call again\.$/));
+  const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "record", arguments: { amount: 1000 }, _meta } });
+  const inexact = await call(agent, "record", {}, { body: body.replace("1000", "1.00000000000000005") });
+  expect((await answerIn(inexact)).result).toMatchObject(denied("limit_unreadable", { requested: null }, /must be a string/));
   expect(await paid(2)).toMatchObject(RESULT);
   expect(await paid(1)).toMatchObject(denied("amount_exhausted", { remaining: "0", requested: "1" }, /Make the call again only at the time that is named, if one is\.$/));
   expect(recorder.received).toHaveLength(2);

@@ -154,7 +154,7 @@ describe("a limit of a tenant", () => {
     for (const agent of agents.slice(0, 2)) expect((await ask(agent)).decision).toBe("allow");
     const { token, name } = agents[0];
     const { status, headers, body } = await gateward.post(token, "/v1/authorize", readCall({ agent: { id: name }, tool_call: { tool: "bank", action: "refund", parameters: { amount: 1 } } }));
-    expect({ status, body }).toMatchObject({ status: 429, body: { code: "rate_limited", violated_limits: [{ limit_id, kind: "rate" }] } });
+    expect({ status, body }).toMatchObject({ status: 429, body: { code: "rate_limited", violated_limits: [{ limit_id, kind: "rate", remaining: "0" }] } });
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(90);
   });
 

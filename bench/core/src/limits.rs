@@ -65,8 +65,8 @@ pub fn operations() -> Vec<Operation> {
             let currency = Currency { pointer: "/currency".to_owned(), is: "EUR".to_owned() };
             let measured = Measured { pointer: "/amount".to_owned(), currency: Some(currency) };
             let (input, expected): (_, Amount) = (payment(), "129.95".parse().unwrap());
-            assert_eq!(measured.read(&input), Some(expected));
-            move || measured.read(black_box(&input))
+            assert_eq!(measured.read(&input, &[]), Some(expected));
+            move || measured.read(black_box(&input), &[])
         }),
     ]
 }
@@ -74,7 +74,8 @@ pub fn operations() -> Vec<Operation> {
 /// What a call uses of the limits that cover it.
 pub fn uses<'a>(ledgers: &[Ledger<'a>], input: &Json) -> Vec<Use<'a>> {
     let cost = Amount::whole(1);
-    let usage = Usage { tool: TOOL, covered: COVERED, input, cost, forwarded: FORWARDED };
+    let rounded = &[];
+    let usage = Usage { tool: TOOL, covered: COVERED, input, rounded, cost, forwarded: FORWARDED };
     usage::uses(ledgers, &usage)
 }
 

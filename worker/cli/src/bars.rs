@@ -1,6 +1,7 @@
 //! Shows to a person what is used of limits, each with a bar. Pure; `run` reads the states.
 
-use gateward_core::limit::Amount;
+use gateward_core::limit::{Amount, Covers};
+use gateward_core::registry::SubjectKind;
 use serde::Deserialize;
 use serde_json::{Value, from_str, json};
 
@@ -19,7 +20,8 @@ const FIELDS: &[Field] = &[
 /// Cells of a bar.
 const CELLS: usize = 20;
 
-/// The answer of `GET /v1/limits/status`. Kinds and windows are text, because later versions may have more.
+/// The answer of `GET /v1/limits/status`. Kinds, windows and what is covered are text, because later versions may have
+/// more.
 #[derive(Deserialize)]
 struct States {
     agent: Option<String>,
@@ -39,6 +41,8 @@ struct Shared {
 #[derive(Deserialize)]
 struct State {
     limit_id: String,
+    /// An older worker does not send it.
+    covers: Option<String>,
     kind: String,
     window: Option<String>,
     max: Option<Amount>,
@@ -56,10 +60,11 @@ pub fn shown(text: &str) -> Result<String, Failure> {
     let of_agent = states.of_agent.iter().map(|state| row(&agent, state));
     let of_credential = states.of_credential.iter().map(|state| row("credential", state));
     let shared = states.shared.iter().map(|Shared { subject_kind, subject, state }| {
-        match subject_kind.as_str() {
-            // The answer is about one tenant.
-            "tenant" => row("tenant", state),
-            kind => row(&format!("{kind} {subject}"), state),
+        // The answer is about one tenant.
+        if subject_kind == SubjectKind::Tenant.as_str() {
+            row(subject_kind, state)
+        } else {
+            row(&format!("{subject_kind} {subject}"), state)
         }
     });
     let rows: Vec<_> = of_agent.chain(of_credential).chain(shared).collect();
@@ -69,10 +74,13 @@ pub fn shown(text: &str) -> Result<String, Failure> {
 fn row(subject: &str, state: &State) -> Value {
     let used = state.max.zip(state.remaining).map(|(max, left)| (max, max.minus(left)));
     let per = state.window.as_ref().map(|window| format!(" per {window}")).unwrap_or_default();
+    // Most limits cover calls.
+    let covers = state.covers.as_ref().filter(|covers| *covers != Covers::Calls.as_str());
+    let of = covers.map(|covers| format!(" of {covers}")).unwrap_or_default();
     json!({
         "limit_id": state.limit_id,
         "subject": subject,
-        "kind": state.kind,
+        "kind": format!("{}{of}", state.kind),
         "bar": used.map(|(max, used)| bar(max, used, state.reserved.unwrap_or_default())),
         "used": used.map(|(max, used)| format!("{used}/{max}{per}")),
         "resets": state.reset_s.map(resets),
@@ -111,8 +119,10 @@ mod tests {
         let answer = r#"{
             "agent": "billing",
             "of_agent": [
-                {"limit_id": "refunds", "kind": "amount", "window": "day", "max": "1000",
-                    "remaining": "200", "reserved": "50.5", "reset_s": 11520},
+                {"limit_id": "all", "covers": "requests", "kind": "rate", "window": null,
+                    "max": "100", "remaining": "75", "reserved": null, "reset_s": 3},
+                {"limit_id": "refunds", "covers": "calls", "kind": "amount", "window": "day",
+                    "max": "1000", "remaining": "200", "reserved": "50.5", "reset_s": 11520},
                 {"limit_id": "office", "kind": "hours", "window": null, "max": null,
                     "remaining": null, "reserved": null, "reset_s": null}
             ],
@@ -132,13 +142,14 @@ mod tests {
             ]
         }"#;
         let expected = "\
-limit_id  subject        kind         bar                     used                resets
-refunds   agent billing  amount       [##############==....]  800/1000 per day    in 3 h 12 min
-office    agent billing  hours                                -                   -
-three     credential     concurrency  [======..............]  1/3                 -
-all       tenant         quota        [....................]  0/100000 per month  in 1 d 1 h
-one       group ops      per_call                             -                   -
-r         user a\\u{1b}   rate         [####################]  5/5                 in 2 s";
+limit_id  subject        kind              bar                     used                resets
+all       agent billing  rate of requests  [#####...............]  25/100              in 3 s
+refunds   agent billing  amount            [##############==....]  800/1000 per day    in 3 h 12 min
+office    agent billing  hours                                     -                   -
+three     credential     concurrency       [======..............]  1/3                 -
+all       tenant         quota             [....................]  0/100000 per month  in 1 d 1 h
+one       group ops      per_call                                  -                   -
+r         user a\\u{1b}   rate              [####################]  5/5                 in 2 s";
         assert_eq!(shown(answer).unwrap(), expected);
     }
 

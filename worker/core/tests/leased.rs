@@ -230,6 +230,7 @@ impl World {
             tool: "s/x",
             covered: Covered { reads: true, writes: true },
             input: &input,
+            rounded: &[],
             cost: whole(1),
             forwarded,
         };
@@ -880,6 +881,8 @@ fn a_shared_rate_is_429_with_the_seconds_to_wait() {
     }
     let reply = gates[0].try_call(&asked()).unwrap();
     assert_eq!((reply.status, reply.retry_after_s), (429, Some(10)));
+    let body: Value = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!(body["violated_limits"][0]["remaining"], "0");
 }
 
 #[test]

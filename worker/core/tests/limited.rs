@@ -384,6 +384,21 @@ fn a_report_gives_back_once_what_the_call_did_not_spend() {
     assert!(!passes(&gate, &asked(json!(1))));
 }
 
+#[test]
+fn a_number_that_no_double_holds_is_not_counted_as_another() {
+    let gate = gate(vec![amount(9)]);
+    let body = with(read_call(), json!({"tool_call": {"parameters": {"n": 1_000}}})).to_string();
+    let calls = ["5", "5.00000000000000005", "4.0000000000000000"].map(|number| {
+        let body = body.replace("1000", number);
+        gateward_core::call::parse(body.as_bytes(), TENANT).unwrap().0
+    });
+    assert_eq!(calls[0].action_hash, calls[1].action_hash);
+    assert_ne!(calls[0].fingerprint, calls[1].fingerprint);
+    let decide = |call| answer(&gate, &GateCommand { call, ..asked(json!(0)) }).1;
+    let codes = calls.map(|call| decide(call)["reason_code"].clone());
+    assert_eq!(codes, ["policy_allow", "limit_unreadable", "policy_allow"]);
+}
+
 /// The alarm that ends reservations may be late, for example while D1 does not answer.
 #[test]
 fn a_report_after_a_day_gives_nothing_back() {

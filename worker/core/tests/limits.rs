@@ -46,6 +46,8 @@ struct Desk {
     limits: Vec<Rc<Limit>>,
     of_credential: Vec<Rc<Limit>>,
     books: [Book; 2],
+    /// The numbers of the calls that a double does not hold exactly.
+    rounded: Vec<f64>,
 }
 
 impl Desk {
@@ -61,7 +63,8 @@ impl Desk {
         now_ms: u64,
     ) -> Result<Vec<Take>, Box<Violation>> {
         let cost = whole(COST);
-        let usage = Usage { tool: "bank/refund", covered: WRITE, input, cost, forwarded };
+        let rounded = &self.rounded;
+        let usage = Usage { tool: "bank/refund", covered: WRITE, input, rounded, cost, forwarded };
         let [of_agent, of_credential] = std::mem::take(&mut self.books);
         let [agent, credential] = BOOKS.map(Rc::from);
         let limits = &self.of_credential;
@@ -170,6 +173,24 @@ fn a_number_that_cannot_be_read_denies() {
         ("list", vec![daily_amount("9")], r#"{"amount":[1]}"#, Some("unreadable")),
         ("too many digits", vec![daily_amount("9")], r#"{"amount":1e-10}"#, Some("unreadable")),
         (
+            "no double holds it",
+            vec![daily_amount("9")],
+            r#"{"amount":8.00000000000000005}"#,
+            Some("unreadable"),
+        ),
+        (
+            "nor this one",
+            vec![daily_amount("9")],
+            r#"{"amount":0.1000000000000000055}"#,
+            Some("unreadable"),
+        ),
+        (
+            "no double holds another number",
+            vec![daily_amount("9")],
+            r#"{"amount":8.9,"at":52.1000000000000000055}"#,
+            None,
+        ),
+        (
             "more than is left",
             vec![daily_amount("9")],
             r#"{"amount":9.000000001}"#,
@@ -186,7 +207,8 @@ fn a_number_that_cannot_be_read_denies() {
         ("unknown time zone", vec![limit("z", nowhere)], r#"{}"#, Some("unreadable")),
     ] {
         let call = json::parse(text.as_bytes()).unwrap();
-        let found = Desk::new(limits).call(&call, (false, true), START_MS);
+        let mut desk = Desk { rounded: json::rounded(text.as_bytes()), ..Desk::new(limits) };
+        let found = desk.call(&call, (false, true), START_MS);
         assert_eq!(found.err().map(|found| found.why.as_str()), expected, "{what}");
     }
 }

@@ -115,6 +115,7 @@ impl Claims {
             dry_run: false,
             action_hash: [0; 32],
             fingerprint: [0; 32],
+            rounded: Vec::new(),
         };
         call::complete(&mut call, tenant);
         call

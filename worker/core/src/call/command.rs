@@ -1,4 +1,4 @@
-//! Step 5: the command that the worker sends to the lane. `lane/protocol.rs` encodes it.
+//! Step 4: the command that the worker sends to the lane. `lane/protocol.rs` encodes it.
 
 use std::net::IpAddr;
 
@@ -160,6 +160,7 @@ impl GateCommand {
             _ => 0,
         };
         let warrant = self.warrant.as_ref().map_or(0, Carried::heap_bytes);
-        purpose + warrant + self.call.input.heap_bytes()
+        let rounded = self.call.rounded.capacity() * size_of::<f64>();
+        purpose + warrant + self.call.input.heap_bytes() + rounded
     }
 }

@@ -85,7 +85,7 @@ pub fn original(
             && other_uri.as_ref().is_none_or(|other| other == uri)
     };
     if !told.iter().all(agrees) {
-        let detail = "the headers describe two different requests";
+        let detail = "the headers describe two different requests; send one of the two pairs";
         return Err(Problem::new(ProblemCode::OriginalRequestConflict, detail));
     }
     if method.len() > MAX_METHOD_BYTES || uri.len() > MAX_URI_BYTES {

@@ -49,6 +49,9 @@ pub struct ToolCall {
     pub action_hash: [u8; 32],
     /// The SHA-256 that a request id is bound to. It covers everything that the decision depends on.
     pub fingerprint: [u8; 32],
+    /// The numbers in [`Self::input`] that the request's text had with more digits: [`json::rounded`]. Limits do not
+    /// count such numbers.
+    pub rounded: Vec<f64>,
 }
 
 impl ToolCall {
@@ -149,6 +152,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
         dry_run: root.optional_flag("dry_run")?,
         action_hash: [0; 32],
         fingerprint: [0; 32],
+        rounded: json::rounded(body),
     };
     // The other fields of the trace are not used, but must be valid too.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
@@ -231,7 +235,7 @@ impl<'a> Action<'a> {
     }
 }
 
-/// SHA-256 over the action hash and the other inputs of the decision. Each part is a JSON string that ends
+/// SHA-256 over the action hash and the other inputs of the decision. Each part is a JSON string or an integer, and ends
 /// with a NUL. JSON strings escape NULs, so different parts never have the same bytes.
 fn fingerprint(call: &ToolCall) -> [u8; 32] {
     let mut text = String::new();
@@ -247,6 +251,10 @@ fn fingerprint(call: &ToolCall) -> [u8; 32] {
         &call.run_id,
     ] {
         write_string(part, &mut text);
+        text.push('\0');
+    }
+    for number in &call.rounded {
+        text.push_str(&number.to_bits().to_string());
         text.push('\0');
     }
     Sha256::new().chain_update(call.action_hash).chain_update(text.as_bytes()).finalize().into()

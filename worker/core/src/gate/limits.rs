@@ -87,6 +87,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
         tool: &tool_id,
         covered: draft.covered,
         input: draft.command.counted_input(),
+        rounded: &call.rounded,
         cost: cost.unwrap_or(Amount::whole(1)),
         forwarded,
     };

@@ -19,6 +19,7 @@ pub use canonical::write_string;
 pub(crate) use confusable::folded;
 pub use confusable::{Names, begins_folded, is_confusable, same_folded};
 pub(crate) use number::decimal;
+pub use number::rounded;
 pub use parse::{JsonError, parse, parse_definition, utf8};
 pub(crate) use path::{append_name, append_path};
 pub use value::{Json, MAX_INTEGER};

@@ -1,4 +1,4 @@
-//! Finding the numbers of a definition that neither [`Json::Integer`] nor [`Json::Number`] holds exactly.
+//! Finding the numbers of a text that neither [`Json::Integer`] nor [`Json::Number`] holds exactly.
 
 use std::ops::Range;
 
@@ -14,8 +14,6 @@ pub fn inexact_numbers(bytes: &[u8]) -> Vec<(usize, Range<usize>)> {
         at += match byte {
             b'"' => string_bytes(rest),
             b'-' | b'0'..=b'9' => {
-                let is_part =
-                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
                 let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
                 let text = rest.get(..length).unwrap_or_default();
                 if kept.len() <= MAX_JSON_NODES && !is_held_exactly(text) {
@@ -28,6 +26,28 @@ pub fn inexact_numbers(bytes: &[u8]) -> Vec<(usize, Range<usize>)> {
         };
     }
     kept
+}
+
+/// Finds the numbers in the text of a parsed document that are not held exactly. Returns what was read
+/// instead: 1000 for `1000.00000000000005`.
+#[must_use]
+pub fn rounded(bytes: &[u8]) -> Vec<f64> {
+    /// A number with fewer than 17 bytes has at most 15 digits, or is an integer. So a double holds it, unless it is
+    /// below 10^-307, which is no amount or counts as zero. Each 17 bytes contain nine that begin at a multiple of nine.
+    const PART_BYTES: usize = 9;
+    // Few texts have nine such bytes, and only these texts are read byte by byte.
+    if !bytes.chunks_exact(PART_BYTES).any(|part| part.iter().all(is_part)) {
+        return Vec::new();
+    }
+    let read = |(_, place): (usize, Range<usize>)| -> Option<f64> {
+        serde_json::from_str(std::str::from_utf8(bytes.get(place)?).ok()?).ok()
+    };
+    inexact_numbers(bytes).into_iter().filter_map(read).collect()
+}
+
+/// Whether a number can contain the byte.
+fn is_part(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
 /// The length of the string that a text begins with, including both quotation marks.
@@ -78,5 +98,37 @@ pub(crate) fn decimal(number: &str) -> Option<(bool, String, i64)> {
     match trimmed.trim_start_matches('0') {
         "" => Some((false, String::new(), 0)),
         digits => Some((negative, digits.to_owned(), power)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    #[test]
+    fn a_number_of_a_call_that_a_double_does_not_hold_is_found() {
+        for (number, expected) in [
+            ("1000.00000000000005", Some(1000.0)),
+            ("-1000.00000000000005", Some(-1000.0)),
+            ("12345678901234.567", Some(12_345_678_901_234.566)),
+            ("0.1000000000000000055", Some(0.1)),
+            ("100000000000000000005e-18", Some(100.0)),
+            ("1000.00000000000000", None),
+            ("0.30000000000000004", None),
+            ("9007199254740992", None),
+            ("-123456789012.345", None),
+            ("12.50", None),
+            ("1e2", None),
+            ("\"1000.00000000000005\"", None),
+        ] {
+            // Wherever the number is.
+            for before in 0..20 {
+                let text = format!("[{}{number}]", " ".repeat(before));
+                assert!(parse(text.as_bytes()).is_ok(), "{text}");
+                assert_eq!(rounded(text.as_bytes()), Vec::from_iter(expected), "{text}");
+            }
+        }
+        assert_eq!(rounded(b"[0.1000000000000000055,1,2.00000000000000005]"), [0.1, 2.0]);
     }
 }

@@ -7,11 +7,14 @@
 //! The worker passes the answers to [`LaneRequest::Call`] and [`LaneRequest::DecideApproval`] on to the
 //! caller, so these are HTTP responses with a JSON body. Every other answer is a [`LaneReply`].
 
+mod bytes;
+
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use self::bytes::{Unread, Written};
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
 use crate::gate::head_log::LaneCheckpoint;
@@ -27,7 +30,7 @@ use crate::velocity::shared::CountRequest;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 16;
+pub const PROTOCOL_VERSION: u8 = 17;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -89,7 +92,7 @@ pub enum LaneRequest<'a> {
     ReadBooks { names: Vec<String> },
     /// Ask a limit's counter object for parts of the limit. Reply: [`LaneReply::Leased`].
     Lease(Cow<'a, LeaseCommand>),
-    /// Give back what is not used of a lease. The counter granted so much in the window of this number. Reply:
+    /// Return the unused part of a lease. `granted` is the counter's total grant in window `number`. Reply:
     /// [`LaneReply::Returned`].
     GiveBack { counter: String, subject: String, number: u64, granted: Amount },
     /// Read what a limit's counter object granted for these subjects; for the first ones if none is named. Reply:
@@ -231,15 +234,18 @@ pub fn refusal(code: &str, detail: String) -> Option<Problem> {
 
 fn encode(message: &impl Serialize) -> Vec<u8> {
     // Serializing plain data into memory cannot fail. Decoding refuses an empty message.
-    postcard::to_extend(message, vec![PROTOCOL_VERSION]).unwrap_or_default()
+    postcard::serialize_with_flavor(message, Written(vec![PROTOCOL_VERSION])).unwrap_or_default()
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProtocolError> {
     match bytes.split_first() {
-        Some((&PROTOCOL_VERSION, body)) => match postcard::take_from_bytes(body) {
-            Ok((message, [])) => Ok(message),
-            _ => Err(ProtocolError::Malformed),
-        },
+        Some((&PROTOCOL_VERSION, body)) => {
+            let mut reader = postcard::Deserializer::from_flavor(Unread(body));
+            match (T::deserialize(&mut reader), reader.finalize()) {
+                (Ok(message), Ok([])) => Ok(message),
+                _ => Err(ProtocolError::Malformed),
+            }
+        }
         Some((version, _)) => Err(ProtocolError::OtherVersion(*version)),
         None => Err(ProtocolError::Malformed),
     }

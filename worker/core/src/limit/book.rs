@@ -111,7 +111,7 @@ impl Book {
             None | Some(Answer::Granted { .. }) => Ok(Some(need)),
             Some(Answer::Unavailable) => Err(Violation::unavailable(limit)),
             Some(Answer::Refused { left, retry_after_s }) => Err(Box::new(Violation {
-                remaining: Some(left).filter(|_| limit.kind != Kind::Rate),
+                remaining: Some(left),
                 requested: Some(amount).filter(|_| limit.kind != Kind::Rate),
                 retry_after_s: retry_after_s.filter(|_| amount <= max),
                 shared: true,

@@ -53,6 +53,14 @@ text_enum! {
     }
 }
 
+impl Kind {
+    /// The kind with this name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
 text_enum! {
     /// What a limit counts: calls of tools, or all requests of an agent.
     #[derive(Default)]

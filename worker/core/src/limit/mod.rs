@@ -15,6 +15,7 @@ pub mod book;
 mod definition;
 pub mod lease;
 pub mod pool;
+pub mod recall;
 mod record;
 pub mod reservation;
 mod rule;

@@ -52,8 +52,8 @@ impl Pool {
         serde_json::from_str(text).ok()
     }
 
-    /// Grants a lane what it asks for, as far as something is left, and a part of the rest in advance. The second
-    /// value says whether the lane got everything that it asked for. `None`: the limit's time zone is unknown.
+    /// Grants the request, up to what is left, and lends a part of the remainder in advance. The second value says
+    /// whether the lane got everything that it asked for. `None`: the limit's time zone is unknown.
     pub fn grant(&mut self, terms: &Terms, ask: &Ask, at: At) -> Option<(Granted, bool)> {
         match terms {
             Terms::Tokens(rate) => Some(self.grant_tokens(*rate, ask, at.now_ms)),

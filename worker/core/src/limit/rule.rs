@@ -36,15 +36,22 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The number in a call's arguments. `None` if they do not have it, or have another currency.
+    /// The number in a call's arguments. `None` if they do not have it, if they have another currency, or if the number
+    /// is `rounded`.
     #[must_use]
-    pub fn read(&self, input: &Json) -> Option<Amount> {
+    pub fn read(&self, input: &Json, rounded: &[f64]) -> Option<Amount> {
         if let Some(currency) = &self.currency
             && input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
         {
             return None;
         }
-        Amount::of(input.pointer(&self.pointer)?)
+        let value = input.pointer(&self.pointer)?;
+        let is_rounded = match value {
+            Json::Integer(number) => rounded.contains(&(*number as f64)),
+            Json::Number(number) => rounded.contains(number),
+            _ => false,
+        };
+        if is_rounded { None } else { Amount::of(value) }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Usage<'a> {
     pub tool: &'a str,
     pub covered: Covered,
     pub input: &'a Json,
+    /// The numbers in it that the request's text had with more digits ([`crate::json::rounded`]).
+    pub rounded: &'a [f64],
     /// What the tool costs.
     pub cost: Amount,
     /// Whether Gateward forwards it, and so sees how it ends.
@@ -88,7 +90,7 @@ pub fn uses<'a>(ledgers: &[Ledger<'a>], usage: &Usage<'_>) -> Vec<Use<'a>> {
             let amount = match &limit.rule {
                 Rule::Concurrency { .. } if !usage.forwarded => continue,
                 Rule::PerCall { measured, .. } | Rule::Amount { measured, .. } => {
-                    number(&uses, measured, usage.input)
+                    number(&uses, measured, usage)
                 }
                 Rule::Budget { .. } => Some(usage.cost),
                 Rule::Hours { .. }
@@ -105,9 +107,9 @@ pub fn uses<'a>(ledgers: &[Ledger<'a>], usage: &Usage<'_>) -> Vec<Use<'a>> {
 }
 
 /// The number in the arguments that a limit measures. It is read once, even if several limits measure it.
-fn number(uses: &[Use<'_>], measured: &Measured, input: &Json) -> Option<Amount> {
+fn number(uses: &[Use<'_>], measured: &Measured, usage: &Usage<'_>) -> Option<Amount> {
     let known = uses.iter().find(|it| it.limit.rule.measured() == Some(measured));
-    known.map_or_else(|| measured.read(input), |it| it.amount)
+    known.map_or_else(|| measured.read(usage.input, usage.rounded), |it| it.amount)
 }
 
 /// Checks the limits of a call, in the order of its [`uses`]. Changes nothing but the request rate. Returns what the

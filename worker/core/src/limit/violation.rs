@@ -130,8 +130,8 @@ impl Violation {
         if self.why == Why::Unreadable {
             return match self.kind {
                 Kind::PerCall | Kind::Amount => format!(
-                    "The limit `{limit_id}` needs a number from zero on in the arguments, in its currency if it \
-                     names one."
+                    "The limit `{limit_id}` needs a number in the arguments, zero or larger, in its currency if it \
+                     names one. A number with more than 15 digits must be a string."
                 ),
                 _ => format!("The time zone of the limit `{limit_id}` is unknown."),
             };

@@ -47,7 +47,8 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         body,
     };
     // The lane holds the routes, so it finds the tool.
-    let call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+    let mut call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+    call.rounded = json::rounded(&bytes);
     let purpose = Purpose::Route(asked);
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
@@ -62,6 +63,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     if let Purpose::Route(asked) = &mut command.purpose {
         asked.body = None;
     }
+    command.call.rounded = Vec::new();
     command.warrant = None;
     command.beside = Json::Null;
     let Judged { mut reply, rate } = match judged.await {
@@ -343,5 +345,8 @@ fn url(app: &App, upstream: &Upstream, asked: &HttpRequest) -> Result<String, Pr
 }
 
 fn unfit() -> Problem {
-    Problem::new(ProblemCode::LaneUnavailable, "the lane's reply does not fit the request")
+    Problem::new(
+        ProblemCode::LaneUnavailable,
+        "the lane's reply does not fit the request; try again",
+    )
 }

@@ -20,7 +20,7 @@ use gateward_core::log::Event;
 use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
-use super::state::{Failure, GateLane, Recalled, line};
+use super::state::{Failure, GateLane, line};
 use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
 use crate::log;
@@ -29,16 +29,8 @@ use crate::time_zones::offset_s;
 /// Lanes that are asked at once to give something back.
 const CONCURRENT_RECALLS: usize = 32;
 
-/// The pauses between two times that a counter asks lanes to give back, for one subject: a second, and 50 ms for each
-/// lane if that is longer. So it asks at most twenty lanes a second, and refused calls cost little.
-const RECALL_PAUSE_MS: u64 = 1_000;
-const RECALL_PAUSE_OF_LANE_MS: u64 = 50;
-
 /// Seconds after which a call may try again if it was refused during the pause.
 const RETRY_RECALL_S: u64 = 1;
-
-/// Subjects for which a counter remembers when it last asked. With more, it forgets all.
-const MAX_RECALLED: usize = 1_000;
 
 /// How often one call may ask counters: once, and up to two more times if a limit was changed meanwhile.
 pub const MAX_ASKS: usize = 3;
@@ -200,7 +192,8 @@ impl GateLane {
         if lanes.is_empty() {
             return Ok(LaneReply::Leased(Some(first)));
         }
-        if !self.may_recall(subject, ask.lane, lanes.len()) {
+        let now_ms = Date::now().as_millis();
+        if !self.recalls.borrow_mut().may_ask(subject, ask.lane, lanes.len(), now_ms) {
             // Other lanes may have parts that they do not use.
             let retry_after_s = Some(RETRY_RECALL_S);
             return Ok(LaneReply::Leased(Some(Granted { retry_after_s, ..first })));
@@ -225,34 +218,6 @@ impl GateLane {
             }
         }
         Ok(LaneReply::Leased(grant()?.map(|(granted, _)| granted)))
-    }
-
-    /// Whether the counter may ask the lanes now. Lanes that were refused during a pause have the next turns, in their
-    /// order, so a flood of one lane's calls takes no other lane's turn.
-    fn may_recall(&self, subject: &str, lane: u16, lanes: usize) -> bool {
-        let now_ms = Date::now().as_millis();
-        let mut recalled = self.recalled.borrow_mut();
-        let pause_ms = RECALL_PAUSE_MS.max(RECALL_PAUSE_OF_LANE_MS * lanes as u64);
-        if let Some(last) = recalled.get_mut(subject) {
-            let passed_ms = now_ms.abs_diff(last.at_ms);
-            let next = last.waiting.first();
-            let is_turn_of_another = passed_ms < 2 * pause_ms && next.is_some_and(|it| *it != lane);
-            if passed_ms < pause_ms || is_turn_of_another {
-                if !last.waiting.contains(&lane) {
-                    last.waiting.push(lane);
-                }
-                return false;
-            }
-        }
-        let mut waiting = recalled.remove(subject).map_or_else(Vec::new, |last| last.waiting);
-        // The lane that has its turn now, or that did not come in time.
-        waiting.drain(..waiting.len().min(1));
-        waiting.retain(|it| *it != lane);
-        if recalled.len() >= MAX_RECALLED {
-            recalled.clear();
-        }
-        recalled.insert(subject.to_owned(), Recalled { at_ms: now_ms, waiting });
-        true
     }
 
     /// Gives back what no call uses of a lease.

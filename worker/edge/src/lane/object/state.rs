@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use gateward_core::call::command::GateCommand;
 use gateward_core::lane::{Lane, RegistryCache, StorageError};
+use gateward_core::limit::recall::Recalls;
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -31,7 +32,7 @@ pub struct GateLane {
     /// Calls that wait for parts of limits that lanes share, by the names of the leases' books.
     pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
     /// In a limit's counter object: when it last asked lanes to give back, by subject.
-    pub(super) recalled: RefCell<HashMap<String, Recalled>>,
+    pub(super) recalls: RefCell<Recalls>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
     /// How late the last alarm ran.
@@ -55,14 +56,6 @@ pub struct GateLane {
     /// In a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, because it would
     /// not have their cosignatures.
     pub(super) is_witnessing: Cell<bool>,
-}
-
-/// When a counter last asked lanes to give back.
-pub(super) struct Recalled {
-    pub(super) at_ms: u64,
-    /// The lanes that were refused since then, or earlier and had no turn yet. The first has the next turn, for as long
-    /// as the pause took.
-    pub(super) waiting: Vec<u16>,
 }
 
 /// An error for the log.
@@ -91,7 +84,7 @@ impl GateLane {
             database: RefCell::default(),
             loads: RefCell::default(),
             queues: RefCell::default(),
-            recalled: RefCell::default(),
+            recalls: RefCell::default(),
             alarm_due_ms: Cell::new(None),
             alarm_overdue_ms: Cell::new(0),
             failed_flushes: Cell::new(0),
