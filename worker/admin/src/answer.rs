@@ -1,8 +1,10 @@
 //! The answer to a request of the administration.
 
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
+
+use crate::refusal::internal;
 
 /// The body of an answer, an object, and the record's revision.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +17,7 @@ impl Answer {
     pub(super) fn of(view: &impl Serialize, revision: Option<u64>) -> Result<Self, Problem> {
         match serde_json::to_value(view) {
             Ok(Json::Object(body)) => Ok(Self { body, revision }),
-            _ => Err(Problem::new(ProblemCode::Internal, "the answer could not be written")),
+            _ => Err(internal("the answer could not be written")),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and one that is no longer listed stays, since its name may come back with another definition.
 
 use gateward_core::bounds::{MAX_SERVER_TOOLS, MAX_TOOLS};
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::Deserialize;
 use serde_json::{Value as Detail, json};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::change::At;
 use crate::manifest::{ListedTool, MAX_DISCOVERED_TOOLS, ToolManifest, Usability};
-use crate::refusal::limit_reached;
+use crate::refusal::{internal, limit_reached};
 
 /// A manifest that passes through a proxy is written at most this often, so that a server whose
 /// listing always changes does not raise the tenant's epoch each time. A changed tool that is
@@ -26,7 +26,7 @@ const MAX_VALUE_BYTES: usize = 1_000_000;
 pub(super) struct RegisteredTools {
     /// Tools of the tenant, if any are listed.
     tools: u64,
-    /// Tools of the server, likewise.
+    /// Tools of the server, if any are listed.
     of_server: usize,
     /// When a definition that has not been approved since then was last written.
     changed_at_ms: u64,
@@ -159,8 +159,7 @@ impl Difference<'_> {
                 fits
             };
             for tools in tools.chunk_by(together) {
-                let unwritable =
-                    |_| Problem::new(ProblemCode::Internal, "the tools could not be written");
+                let unwritable = |_| internal("the tools could not be written");
                 let rows = serde_json::to_string(tools).map_err(unwritable)?;
                 let mut values = vec![at.tenant.into(), server.into(), rows.into()];
                 values.extend([epoch.into(), at.now_ms.into()]);

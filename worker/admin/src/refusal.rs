@@ -7,6 +7,12 @@ pub(super) fn operators_only() -> Problem {
     Problem::new(ProblemCode::Forbidden, "only an operator revokes an operator's credential")
 }
 
+/// The problem for what the caller cannot change.
+pub(super) fn internal(what: &str) -> Problem {
+    let detail = format!("{what}; tell the worker's operator the request id");
+    Problem::new(ProblemCode::Internal, detail)
+}
+
 pub(super) fn conflict(detail: &str) -> Problem {
     Problem::new(ProblemCode::StateConflict, detail)
 }

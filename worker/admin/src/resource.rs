@@ -1,16 +1,16 @@
 //! Records of one kind, as answers show them: one at a time and in pages.
 
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::answer::Answer;
+use crate::refusal::internal;
 
 /// A record as D1 stores it. An unreadable record fails the request.
 pub fn read_record<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    serde_json::from_str(text)
-        .map_err(|_| Problem::new(ProblemCode::Internal, "a record of the registry cannot be read"))
+    serde_json::from_str(text).map_err(|_| internal("a record of the registry cannot be read"))
 }
 
 /// A kind of record that is read one at a time and in pages.

@@ -124,7 +124,7 @@ pub struct WarrantRootPatch {
 
 /// What the statement that loads a root counts.
 #[derive(Deserialize)]
-struct Around {
+struct WarrantRootContext {
     /// Roots of the tenant, up to one more than the bound.
     count: u64,
     /// The root that has the key already.
@@ -155,16 +155,16 @@ impl Write for CreateWarrantRoot {
         if loaded.record::<WarrantRootRow>()?.is_some() {
             return Err(name_taken(WarrantRootRow::SINGULAR, false));
         }
-        let around: Around = loaded.extra()?;
-        if let Some(root_id) = around.with_key {
+        let context: WarrantRootContext = loaded.extra()?;
+        if let Some(root_id) = context.with_key {
             return Err(conflict(&format!("the root `{root_id}` has this key")));
         }
-        if around.count >= MAX_WARRANT_ROOTS as u64 {
+        if context.count >= MAX_WARRANT_ROOTS as u64 {
             return Err(limit_reached("roots of warrants", MAX_WARRANT_ROOTS as u64));
         }
         // Deleting a root is never refused. So this bounds the lists that are remembered later.
         let most = MAX_REMEMBERED_LISTS as u64;
-        if around.list_version.is_none() && around.lists >= most {
+        if context.list_version.is_none() && context.lists >= most {
             return Err(limit_reached("deleted roots with a list of revocations", most));
         }
         let row = WarrantRootRow {
@@ -174,8 +174,8 @@ impl Write for CreateWarrantRoot {
             allowed_servers: self.allowed_servers.clone(),
             status: WarrantRootStatus::Active,
             created_by: at.issuer(),
-            list_version: around.list_version,
-            list_sha256: around.list_sha256,
+            list_version: context.list_version,
+            list_sha256: context.list_sha256,
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),

@@ -24,7 +24,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    pub fn admits(&self, decision: &Value) -> bool {
+    pub fn matches(&self, decision: &Value) -> bool {
         let is = |name, wanted: &Option<String>| {
             wanted.is_none() || decision.get(name).and_then(Value::as_str) == wanted.as_deref()
         };
@@ -218,7 +218,7 @@ mod tests {
         ] {
             let (agent, outcome) = (agent.map(str::to_owned), outcome.map(str::to_owned));
             let matching = Matching { agent, decision: outcome };
-            assert_eq!(matching.admits(&decision), expected, "{matching:?}");
+            assert_eq!(matching.matches(&decision), expected, "{matching:?}");
         }
     }
 

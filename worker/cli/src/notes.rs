@@ -3,6 +3,8 @@
 //! INVARIANT (no policy is known here): a hint about a default describes the base policies that
 //! Gateward comes with, and says so.
 
+use gateward_core::registry::ServerTrust;
+use gateward_core::trust::SourceTrust;
 use serde_json::Value;
 
 use crate::table::printable;
@@ -13,22 +15,25 @@ pub fn highest_trust(credential: &Value) -> Option<String> {
     let agent = credential.get("agent")?.as_str()?;
     let trust = credential.get("max_source_trust")?.as_str()?;
     let signed = credential.get("signed").and_then(Value::as_bool) == Some(true);
-    let effect = match trust {
-        "trusted_internal_signed" if !signed => {
+    let level = SourceTrust::from_claim(trust);
+    let effect = match level {
+        SourceTrust::TrustedInternalSigned if !signed => {
             "they can claim `trusted_internal_unsigned`; the signed level needs a credential with \
              --signed. The base policies let such calls read and write"
         }
-        "trusted_internal_signed" | "trusted_internal_unsigned" => {
+        SourceTrust::TrustedInternalSigned | SourceTrust::TrustedInternalUnsigned => {
             "the base policies let calls that claim this read and write"
         }
-        "semi_trusted_customer" => {
+        SourceTrust::SemiTrustedCustomer => {
             "the base policies let them read, and have every write wait for approval by the group \
              `security`"
         }
-        _ => "the base policies let them read, and deny every write",
+        SourceTrust::UntrustedExternal | SourceTrust::MaliciousSuspected | SourceTrust::Unknown => {
+            "the base policies let them read, and deny every write"
+        }
     };
-    let advice = match trust {
-        "trusted_internal_signed" => "To allow less",
+    let advice = match level {
+        SourceTrust::TrustedInternalSigned => "To allow less",
         _ => "To allow another one",
     };
     Some(format!(
@@ -42,7 +47,7 @@ pub fn highest_trust(credential: &Value) -> Option<String> {
 
 /// What happens because a server's answers are not trusted.
 pub fn untrusted_server(server: &Value) -> Option<String> {
-    if server.get("trust")?.as_str()? != "untrusted" {
+    if server.get("trust")?.as_str()? != ServerTrust::Untrusted.as_str() {
         return None;
     }
     let server = printable(server.get("server")?.as_str()?);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{from_str, to_string};
 
@@ -38,16 +39,26 @@ impl Page {
 
     /// The list in the form of the API's answer.
     pub fn to_json(&self, plural: &str) -> Result<String, Failure> {
-        let failed = |error: serde_json::Error| Failure::Other(error.to_string());
-        let rows: Vec<_> = self.rows.iter().map(|row| row.get()).collect();
-        let cursor = to_string(&self.next_cursor).map_err(failed)?;
-        let mut text = format!("{{\"{plural}\":[{}],\"next_cursor\":{cursor}", rows.join(","));
-        for (name, value) in &self.others {
-            let name = to_string(name).map_err(failed)?;
-            text.push_str(&format!(",{name}:{}", value.get()));
+        to_string(&Answer { page: self, plural }).map_err(|error| Failure::Other(error.to_string()))
+    }
+}
+
+/// A list with the name of the member with its rows. Rows come first, then the cursor.
+struct Answer<'a> {
+    page: &'a Page,
+    plural: &'a str,
+}
+
+impl Serialize for Answer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Page { rows, next_cursor, others } = self.page;
+        let mut map = serializer.serialize_map(Some(2 + others.len()))?;
+        map.serialize_entry(self.plural, rows)?;
+        map.serialize_entry("next_cursor", next_cursor)?;
+        for (name, value) in others {
+            map.serialize_entry(name, value)?;
         }
-        text.push('}');
-        Ok(text)
+        map.end()
     }
 }
 

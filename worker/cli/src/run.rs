@@ -257,7 +257,7 @@ impl Runner {
                 );
             }
             for row in poll.finish(&first)? {
-                if !matching.admits(&row.value) {
+                if !matching.matches(&row.value) {
                     continue;
                 }
                 self.print_line(DECISION, &row.raw, &row.value)?;

@@ -45,9 +45,9 @@ pub fn pending(answer: &Answer) -> Result<u8, Failure> {
     let lanes: Vec<_> = lanes.into_iter().flatten().map(|lane| lane.to_string()).collect();
     eprintln!(
         "gateward: the change is committed, but these lanes have not confirmed it: {}. A lane decides \
-         for a share of the agents, and goes by the older records until it hears of the change: it is \
-         told again, and asks the database within seconds. The same command exits with 0 once all \
-         have it",
+         for a share of the agents, and uses the older records until it is told of the change again, \
+         or asks the database, which takes seconds. To check, run the same command again: it exits \
+         with 0 once all lanes have the change",
         lanes.join(", ")
     );
     Ok(PENDING)

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
+use gateward_core::registry::upstream::DenialForm;
 use serde_json::{Value, json};
 
 use crate::arguments::Limit;
@@ -51,7 +52,7 @@ pub struct UpstreamArguments {
     max_result_bytes: Option<Limit>,
     /// How an MCP client is told that a call is denied: a tool result, which models read, or a
     /// JSON-RPC error. The default of `create` is `result`
-    #[arg(long, value_parser = ["result", "error"])]
+    #[arg(long, value_parser = DenialForm::ALL.map(DenialForm::as_str))]
     denial: Option<String>,
     /// A route of an HTTP API, from a request to a tool: 'GET /repos/{owner}/issues=list_issues'.
     /// Repeat it for more; the first route that matches counts. The routes replace the ones before

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use gateward_core::approval::ApprovalStatus;
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
@@ -47,7 +48,8 @@ impl Watch {
             let value: Value = from_str(raw.get()).map_err(|_| unreadable())?;
             let (position, revision) = place(&value).ok_or_else(unreadable)?;
             // An expired approval stays in the list until its lane has recorded the expiry.
-            if value.get("status").and_then(Value::as_str) != Some("pending") {
+            if value.get("status").and_then(Value::as_str) != Some(ApprovalStatus::Pending.as_str())
+            {
                 continue;
             }
             let known = self.known.get(&position).copied();

@@ -2,23 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The decision on a call, most restrictive first. If several policies apply, the most restrictive wins.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    Quarantine,
-    Deny,
-    RequireApproval,
-    Redact,
-    Allow,
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// The decision on a call, most restrictive first. If several policies apply, the most restrictive wins.
+    #[derive(PartialOrd, Ord)]
+    Decision {
+        Quarantine = "quarantine",
+        Deny = "deny",
+        RequireApproval = "require_approval",
+        Redact = "redact",
+        Allow = "allow",
+    }
 }
 
 impl Decision {
-    pub const ALL: [Self; 5] =
-        [Self::Quarantine, Self::Deny, Self::RequireApproval, Self::Redact, Self::Allow];
-
     /// Whether the call may run.
     #[must_use]
     pub const fn passes(self) -> bool {
@@ -35,17 +33,6 @@ impl Decision {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|decision| decision.as_str() == text)
-    }
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Quarantine => "quarantine",
-            Self::Deny => "deny",
-            Self::RequireApproval => "require_approval",
-            Self::Redact => "redact",
-            Self::Allow => "allow",
-        }
     }
 }
 
@@ -95,19 +82,19 @@ reason_codes! {
     ApprovalPending = "approval_pending", "The approval is not decided yet.";
     ApprovalUnknown = "approval_unknown", "The agent has no such approval.";
     ApprovalMismatch = "approval_mismatch", "This is not the call that the approval is for.";
-    ApprovalInsufficient = "approval_insufficient", "The policies ask for more than the approval has; ask for another without it.";
+    ApprovalInsufficient = "approval_insufficient", "The approval lacks a group that the policies require now. Request another one.";
     ApprovalRejected = "approval_rejected", "The approval was rejected.";
     ApprovalCancelled = "approval_cancelled", "The approval was cancelled.";
     ApprovalExpired = "approval_expired", "The approval has expired.";
-    ApprovalUsed = "approval_used", "The approval was used; it is good once.";
+    ApprovalUsed = "approval_used", "The approval was already used. Each approval allows one call; request another one.";
     ApprovalsExhausted = "approvals_exhausted", "The agent has as many open approvals as it can have; use some, or let them expire.";
     ApprovalInputTooLarge = "approval_input_too_large", "The call needs approval, and its arguments are too large for an approver to read.";
-    ApprovalCoversNoAnswers = "approval_covers_no_answers", "The call needs approval, and it answers a question of the server, which an approver would not see; give the server all that it needs in the arguments.";
+    ApprovalCoversNoAnswers = "approval_covers_no_answers", "The call needs approval, and an approval cannot cover the answers in `inputResponses`. Put what the server needs into the arguments.";
     PolicyForbid = "policy_forbid", "A policy forbids this call.";
     PolicyQuarantine = "policy_quarantine", "A policy forbids this call and stops the agent.";
     NoPolicyPermits = "no_policy_permits", "No policy permits this call.";
     PolicyError = "policy_error", "A policy could not be evaluated.";
-    InputInvalid = "input_invalid", "The arguments are ambiguous, or hold what no policy can judge.";
+    InputInvalid = "input_invalid", "The arguments have a duplicate key, a number that is too large, or a value without a Cedar type.";
     ScopeMissing = "scope_missing", "The credential's scopes do not cover this tool.";
     ToolNotGranted = "tool_not_granted", "The agent or its credential is not granted this tool.";
     WarrantRequired = "warrant_required", "This call needs a warrant.";
@@ -144,7 +131,7 @@ reason_codes! {
     RunBanned = "run_banned", "The run is banned.";
     SourceAddressBanned = "source_address_banned", "The address that the call comes from is banned.";
     TenantInactive = "tenant_inactive", "The tenant is not active.";
-    ShieldBlocked = "shield_blocked", "The arguments hold what this tool does not take.";
+    ShieldBlocked = "shield_blocked", "The shield blocks these arguments for this tool.";
     ShieldRedact = "shield_redact", "The call passes without the secrets and personal data in its arguments.";
     QuotaExhausted = "quota_exhausted", "A quota is used up.";
     OutsideHours = "outside_hours", "A limit does not allow calls at this time.";
@@ -154,7 +141,7 @@ reason_codes! {
     LimitUnreadable = "limit_unreadable", "The call does not have the number that a limit needs.";
     LimitUnavailable = "limit_unavailable", "The counter of a shared limit does not answer or does not know the limit's time zone, or the call counts for too many shared limits.";
     VelocityUnreadable = "velocity_unreadable", "The call does not have the number that a window of the policies sums up.";
-    VelocityUnavailable = "velocity_unavailable", "A window that the policies read does not answer.";
+    VelocityUnavailable = "velocity_unavailable", "Gateward could not read a count of calls that a policy needs. Try again.";
     TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";
     TenantBytesExhausted = "tenant_bytes_exhausted", "The tenant has written as many bytes of records as it may today.";
 }

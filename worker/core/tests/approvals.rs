@@ -14,7 +14,6 @@ use gateward_core::approval::{
 use gateward_core::field::parse_time;
 use gateward_core::lane::{DecideOutcome, Lane, StorageError};
 use gateward_core::policy::PolicyEngine;
-use gateward_core::problem::Problem;
 use gateward_core::receipt::{self, GENESIS};
 use gateward_core::registry::{EpochPush, ServerStatus};
 use gateward_core::sql::d1;
@@ -86,10 +85,7 @@ fn verdict(id: &str, person: Person, kind: VerdictKind, body: &Value) -> DecideC
     }
 }
 
-fn try_decide(
-    gate: &Gate,
-    command: &DecideCommand,
-) -> Result<Result<DecideOutcome, Problem>, StorageError> {
+fn try_decide(gate: &Gate, command: &DecideCommand) -> Result<DecideOutcome, StorageError> {
     let now_ms = gate.now_ms.get();
     gate.on_lane(|lane, storage| {
         lane.adopt(storage, TENANT, 0)?;
@@ -100,9 +96,9 @@ fn try_decide(
 /// Status and the approval, or the problem's code.
 fn decide(gate: &Gate, command: &DecideCommand) -> (u16, Value) {
     match try_decide(gate, command).unwrap() {
-        Ok(DecideOutcome::Done { body, .. }) => (200, serde_json::from_str(&body).unwrap()),
-        Ok(DecideOutcome::Outdated) => (425, Value::Null),
-        Err(problem) => (problem.code.status(), json!(problem.code.code())),
+        DecideOutcome::Done { body, .. } => (200, serde_json::from_str(&body).unwrap()),
+        DecideOutcome::Outdated => (425, Value::Null),
+        DecideOutcome::Refused(problem) => (problem.code.status(), json!(problem.code.code())),
     }
 }
 

@@ -11,8 +11,8 @@ use gateward_core::gate::config::JOURNAL_ROW_BYTES;
 use gateward_core::gate::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_BYTES};
 use gateward_core::provenance::{Level, Provenance, Reach, SinkOrigin};
 use gateward_core::receipt::{
-    self, BODY_VERSION, Body, DECISION_KIND, DecisionBody, Ending, GENESIS, MAX_RECEIPT_BYTES,
-    OUTCOME_KIND, Obligations, OutcomeBody, WarrantNote, seal,
+    self, BODY_VERSION, Body, DecisionBody, Ending, GENESIS, MAX_RECEIPT_BYTES, Obligations,
+    OutcomeBody, ReceiptKind, WarrantNote, seal,
 };
 use gateward_core::shield::{
     Category, Decoding, Finding, MAX_FINDINGS, MAX_POINTER_BYTES, Noted, Severity,
@@ -234,7 +234,7 @@ fn the_largest_receipts_fit_an_entry_of_a_log() {
         engine_mode: Some("degraded"),
         epoch: u64::MAX,
         key_id: &name,
-        kind: DECISION_KIND,
+        kind: ReceiptKind::Decision,
         lane: u16::MAX,
         matched_policies: &policies,
         obligations: Obligations { approver_groups: &groups, redact_fields: &fields },
@@ -262,7 +262,7 @@ fn the_largest_receipts_fit_an_entry_of_a_log() {
         decision_id: &id,
         duration_ms: u64::MAX,
         ending: Ending::UpstreamFailed,
-        kind: OUTCOME_KIND,
+        kind: ReceiptKind::Outcome,
         lane: u16::MAX,
         prev_hash: &hash,
         result_blocked: true,

@@ -268,8 +268,8 @@ fn flush_metrics(database: &Connection, tenant: &str, lane: u16, entries: &Json,
         named: all.filter_map(|series| named(&series)).collect(),
         ..BatchMetrics::default()
     };
-    let admitted = params![tenant, metrics.named_series()];
-    database.execute(d1::ADMIT_SERIES, admitted).unwrap();
+    let added = params![tenant, metrics.named_series()];
+    database.execute(d1::ADD_SERIES, added).unwrap();
     let totals = params![tenant, lane, totals.to_string()];
     database.execute(d1::COUNT_TOTALS, totals).unwrap();
     let counts = json!(counts).to_string();
@@ -477,7 +477,7 @@ fn series_that_are_known_are_found_by_their_keys() {
     let database = support::database();
     let by_key = "(tenant=? AND metric=? AND labels=? AND names=?)";
     for (statement, expected) in [
-        (d1::ADMIT_SERIES, vec![by_key, "(tenant=? AND metric=?)"]),
+        (d1::ADD_SERIES, vec![by_key, "(tenant=? AND metric=?)"]),
         (d1::COUNT_ROWS, vec![by_key]),
         (d1::COUNT_TOTALS, vec![by_key]),
         (d1::PRUNE_SERIES, vec!["(tenant=?)"]),
@@ -509,9 +509,9 @@ fn every_metric_with_names_has_bounds() {
 fn the_bounds_and_the_name_in_the_statement_are_the_constants() {
     for MetricBound { metric, names_max, series_max } in BOUNDS {
         let bound = format!("('{}', {names_max}, {series_max})", metric.key());
-        assert!(d1::ADMIT_SERIES.contains(&bound), "{bound}");
+        assert!(d1::ADD_SERIES.contains(&bound), "{bound}");
     }
-    for statement in [d1::ADMIT_SERIES, d1::COUNT_ROWS, d1::COUNT_TOTALS, d1::PRUNE_SERIES] {
+    for statement in [d1::ADD_SERIES, d1::COUNT_ROWS, d1::COUNT_TOTALS, d1::PRUNE_SERIES] {
         assert!(statement.contains(&format!("json_array('{OTHER}')")));
     }
     assert!(!is_name(OTHER), "a server of this name would share the series");

@@ -1,20 +1,23 @@
-//! The tables of docs/api.md and docs/logs.md, and the lists in D1's CHECK constraints have exactly the values of the
+//! The tables of docs/api.md, docs/receipts.md, docs/administration.md and docs/logs.md, and the lists in D1's CHECK constraints have exactly the values of the
 //! enums.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests only")]
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use gateward_core::approval::ApprovalStatus;
+use gateward_core::approval::{ApprovalEvent, ApprovalStatus};
 use gateward_core::decision::{Decision, ReasonCode};
+use gateward_core::gate::budget::{Budget, Written};
+use gateward_core::gate::{CountedEvent, LaneEvent};
 use gateward_core::limit::Covers;
 use gateward_core::log::{Event, MAX_DETAIL_BYTES};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
 use gateward_core::provenance::Reach;
+use gateward_core::receipt::{AgentEvent, Ending, ReceiptKind};
 use gateward_core::registry::MemberKind;
 use gateward_core::registry::{
     AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, SubjectKind,
@@ -24,17 +27,33 @@ use gateward_core::trust::SourceTrust;
 
 const API: &str = include_str!("../../../docs/api.md");
 const LOGS: &str = include_str!("../../../docs/logs.md");
+const RECEIPTS: &str = include_str!("../../../docs/receipts.md");
+const ADMINISTRATION: &str = include_str!("../../../docs/administration.md");
 
 /// The entry writes the events of a trap itself.
 const ENTRY: &str = include_str!("../../edge/src/entry.js");
-const OTHER_SCRIPTS: [&str; 2] =
-    [include_str!("../../edge/src/io.js"), include_str!("../../edge/src/upstream/relay.js")];
+const RELAY: &str = include_str!("../../edge/src/upstream/relay.js");
+const OTHER_SCRIPTS: [&str; 2] = [include_str!("../../edge/src/io.js"), RELAY];
 
-/// The kinds of receipts; the members of each are its own type.
-const RECEIPT_KINDS: [&str; 5] = ["approval", "dead_letter", "decision", "outcome", "registry"];
+/// Events that the audit counts. A kind that is a reason code is not here.
+const COUNTED: [CountedEvent; 8] = [
+    CountedEvent::AuthenticationFailed,
+    CountedEvent::RateLimited,
+    CountedEvent::StatusDenied,
+    CountedEvent::TenantRowsExhausted,
+    CountedEvent::TenantBytesExhausted,
+    CountedEvent::MessagePassed,
+    CountedEvent::DecidedDegraded,
+    CountedEvent::ClockRepaired,
+];
 
-/// The kinds of receipts in D1's column, which has a dead letter as an approval.
-const COLUMN_KINDS: [&str; 4] = ["approval", "decision", "outcome", "registry"];
+/// Kinds of audit events of the registry that the page names. For the others, it has a prefix, such as `agent_…`.
+const OF_REGISTRY: [&str; 5] =
+    ["bootstrapped", "settings_changed", "warrant_revoked", "webhook_deleted", "webhook_set"];
+
+/// The kinds of receipts in D1's column. It has a dead letter as an approval, and entries of head logs as `registry`.
+const COLUMN_KINDS: [ReceiptKind; 4] =
+    [ReceiptKind::Approval, ReceiptKind::Decision, ReceiptKind::Outcome, ReceiptKind::Registry];
 
 /// The first two cells of each row of the page's table that has this header, sorted; backticks left
 /// out.
@@ -88,10 +107,47 @@ fn the_api_page_has_each_reason_code_once_with_a_decision() {
 }
 
 #[test]
-fn the_api_page_has_each_decision_trust_and_receipt_kind_once() {
+fn the_pages_have_each_decision_trust_and_receipt_kind_once() {
     assert_eq!(codes("| decision | meaning |"), sorted(Decision::ALL.map(Decision::as_str)));
     assert_eq!(codes("| value | meaning |"), sorted(SourceTrust::ALL.map(SourceTrust::as_str)));
-    assert_eq!(codes("| `kind` | written when | its own members |"), sorted(RECEIPT_KINDS));
+    let kinds = "| `kind` | written when | its own members |";
+    let page: Vec<String> = table_of(RECEIPTS, kinds).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(page, sorted(ReceiptKind::ALL.map(ReceiptKind::as_str)));
+    let of_head_logs = [ReceiptKind::LaneCheckpoint, ReceiptKind::RegistryEvent];
+    let of_lanes = ReceiptKind::ALL.into_iter().filter(|kind| !of_head_logs.contains(kind));
+    assert_eq!(codes(kinds), sorted(of_lanes.map(ReceiptKind::as_str)));
+}
+
+#[test]
+fn the_page_about_administration_has_each_kind_of_audit_event_once() {
+    let (_, table) = ADMINISTRATION.split_once("| kinds of audit events | written when |").unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let kinds = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let page: Vec<&str> = kinds.filter(|kind| !kind.ends_with('…')).collect();
+
+    let everything = Written { rows: u64::MAX, bytes: u64::MAX };
+    let written: Vec<&str> = [ReceiptKind::Decision.as_str()]
+        .into_iter()
+        .chain(OF_REGISTRY)
+        .chain(ApprovalEvent::ALL.map(ApprovalEvent::as_str))
+        .chain(AgentEvent::ALL.map(AgentEvent::as_str))
+        .chain(LaneEvent::ALL.map(LaneEvent::as_str))
+        .chain(Ending::ALL.into_iter().filter_map(Ending::event))
+        .chain(COUNTED.map(CountedEvent::as_str))
+        .chain(Budget::of(None).events(everything))
+        .collect();
+    assert_eq!(sorted(page), sorted(written.iter().copied()));
+    assert_eq!(BTreeSet::from_iter(&written).len(), written.len());
+}
+
+#[test]
+fn the_relay_names_endings_as_the_enum_does() {
+    // The worker itself refuses answers.
+    for ending in Ending::ALL.into_iter().filter(|ending| *ending != Ending::Refused) {
+        let name = format!("\"{}\"", ending.as_str());
+        assert!(RELAY.contains(&name), "relay.js does not have {name}");
+    }
 }
 
 #[test]
@@ -185,7 +241,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
         ("group_members", "kind", MemberKind::ALL.map(MemberKind::as_str).to_vec()),
         ("limits", "covers", Covers::ALL.map(Covers::as_str).to_vec()),
         ("limits", "subject_kind", SubjectKind::ALL.map(SubjectKind::as_str).to_vec()),
-        ("receipts", "kind", COLUMN_KINDS.to_vec()),
+        ("receipts", "kind", COLUMN_KINDS.map(ReceiptKind::as_str).to_vec()),
         ("servers", "kind", ServerKind::ALL.map(ServerKind::as_str).to_vec()),
         ("servers", "trust", ServerTrust::ALL.map(ServerTrust::as_str).to_vec()),
         ("tenants", "status", TenantStatus::ALL.map(TenantStatus::as_str).to_vec()),

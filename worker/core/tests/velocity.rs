@@ -10,7 +10,7 @@ use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::clock::CLOCK_TOLERANCE_MS;
 use gateward_core::gate::windows::WindowAnswers;
-use gateward_core::lane::{Answers, Called, Lane, PRUNE_WINDOWS_MS};
+use gateward_core::lane::{Answers, Called, DecideOutcome, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::CountRequest;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
@@ -566,7 +566,7 @@ fn the_call_that_uses_an_approval_counts_once() {
     let now_ms = gate.now_ms.get();
     let decided = gate
         .on_lane(|lane, storage| lane.decide_approval(storage, &gate.config, &decision, 1, now_ms));
-    assert!(decided.unwrap().is_ok());
+    assert!(matches!(decided, Ok(DecideOutcome::Done { .. })), "{decided:?}");
     assert_eq!(in_window(&gate, json!({})), 2);
     let uses = with(call(arguments(json!({}))), json!({"approval_id": id}));
     assert_eq!(gate.call(&uses).1["reason_code"], "approval_granted");

@@ -567,7 +567,7 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
         // Whoever read the call on the way has its proof, and is a stranger.
         let again = gate.try_call(&located(&read_call(), 3, now_s())).unwrap();
         assert_eq!((again.status, again.rate.is_none()), (401, true), "{}", again.body);
-        assert!(again.body.contains("good once"), "{}", again.body);
+        assert!(again.body.contains("valid for one call"), "{}", again.body);
         assert_eq!(code(&gate, &located(&read_call(), 3, now_s() + 30)), "policy_allow");
     }
 }
@@ -744,10 +744,10 @@ fn strangers_are_charged_before_their_warrants_are_verified() {
             presented.proof = Some(vec![1; 64]);
         }
         let now_ms = gate.now_ms.get();
-        let admitted = gate
-            .on_lane(|lane, storage| lane.admit(storage, &command, &gate.records, now_ms))
+        let charged = gate
+            .on_lane(|lane, storage| lane.charge_stranger(storage, &command, &gate.records, now_ms))
             .unwrap();
-        admitted.map_or_else(
+        charged.map_or_else(
             |problem| (problem.code.status(), problem.retry_after_s),
             |()| (outcome(gate, &command).0, None),
         )

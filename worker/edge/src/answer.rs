@@ -15,6 +15,11 @@ pub type Answered = std::result::Result<Answer, Problem>;
 
 /// A response with its own status and headers, or a problem if the runtime cannot create it.
 pub fn whole(response: Result<Response>) -> Answered {
-    let failed = |_| Problem::new(ProblemCode::Internal, "the response could not be written");
-    response.map(Answer::Whole).map_err(failed)
+    response.map(Answer::Whole).map_err(|_| internal("the response could not be written"))
+}
+
+/// The problem for what the caller cannot change.
+pub fn internal(what: &str) -> Problem {
+    let detail = format!("{what}; tell the worker's operator the request id");
+    Problem::new(ProblemCode::Internal, detail)
 }

@@ -21,6 +21,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Result;
 use worker::worker_sys::web_sys::{self, Response};
 
+use crate::answer::internal;
 use crate::limits::BODY_MS;
 use crate::{io, memory};
 
@@ -36,7 +37,7 @@ extern "C" {
 /// Cryptographically random bytes.
 pub fn random<const LENGTH: usize>() -> std::result::Result<[u8; LENGTH], Problem> {
     let mut bytes = [0; LENGTH];
-    let none = |_| Problem::new(ProblemCode::Internal, "the runtime has no randomness");
+    let none = |_| internal("the runtime has no randomness");
     random_values(&mut bytes).map_err(none)?;
     Ok(bytes)
 }
@@ -240,7 +241,10 @@ pub fn pairs(fields: &str) -> Vec<(String, String)> {
 }
 
 fn unreadable() -> Problem {
-    Problem::new(ProblemCode::MalformedRequest, "the body could not be read")
+    Problem::new(
+        ProblemCode::MalformedRequest,
+        "the body could not be read; send the request again",
+    )
 }
 
 /// A response without its body.
@@ -376,8 +380,7 @@ impl Head {
 
 /// A value as JSON text.
 pub fn json<T: Serialize>(value: &T) -> std::result::Result<String, Problem> {
-    serde_json::to_string(value)
-        .map_err(|_| Problem::new(ProblemCode::Internal, "the response could not be written"))
+    serde_json::to_string(value).map_err(|_| internal("the response could not be written"))
 }
 
 /// A response of problem details.

@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Context, Env, Result};
 
-use crate::answer::{Answer, Answered, whole};
+use crate::answer::{Answer, Answered, internal, whole};
 use crate::app::App;
 use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
@@ -55,8 +55,7 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
     responded.or_else(|error| {
         let line = Line::new(Event::ResponseFailed, error);
         log::write(&Line { request_id: Some(&request_id), ..line });
-        let detail = "the response could not be written";
-        http::problem(&Problem::new(ProblemCode::Internal, detail), &request_id)
+        http::problem(&internal("the response could not be written"), &request_id)
     })
 }
 

@@ -38,7 +38,7 @@ impl ApprovalFilter {
     }
 
     /// Whether the approval matches the filter. D1's statements have the same conditions.
-    fn admits(&self, approval: &Approval) -> bool {
+    fn matches(&self, approval: &Approval) -> bool {
         self.agent.as_ref().is_none_or(|agent| *agent == approval.agent)
             && self.status.is_none_or(|status| status == approval.status)
             && self.ends_after_ms().is_none_or(|after| approval.expires_at_ms > after)
@@ -73,7 +73,7 @@ pub fn page(
             approvals.insert(at, approval);
         }
     }
-    approvals.retain(|_, approval| filter.admits(approval));
+    approvals.retain(|_, approval| filter.matches(approval));
     let more = approvals.len() > limit;
     let page: Vec<Approval> = approvals.into_values().rev().take(limit).collect();
     let next = if more { page.last().map(place) } else { end };

@@ -24,6 +24,7 @@ pub struct DecisionView {
     pub server: String,
     pub tool: String,
     pub decision: Decision,
+    // Text, because rows of older versions may have codes that no longer exist.
     #[schema(value_type = ReasonCode)]
     pub reason_code: String,
     /// The answer that the caller got.

@@ -140,7 +140,9 @@ impl Approvals {
             Self::List { status, filter, page } => {
                 Plan::list(filter.request(status.as_deref()), "approvals", FIELDS, &page)
             }
-            Self::Watch { filter } => Plan::Watch(filter.request(Some("pending"))),
+            Self::Watch { filter } => {
+                Plan::Watch(filter.request(Some(ApprovalStatus::Pending.as_str())))
+            }
             Self::Show { approval_id } => {
                 Plan::ShowApproval(Request::get(&["approvals", &approval_id]))
             }

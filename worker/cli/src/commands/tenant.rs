@@ -1,4 +1,5 @@
 use clap::{Args, Subcommand};
+use gateward_core::registry::TenantStatus;
 use serde_json::{Value, json};
 
 use crate::arguments::{DEFAULT, Limit, PageArguments, Revision, TokenOut, segment};
@@ -65,7 +66,7 @@ Examples:
         #[arg(value_parser = segment)]
         tenant: String,
         /// All calls of a suspended tenant are denied
-        #[arg(long, value_parser = ["active", "suspended"])]
+        #[arg(long, value_parser = [TenantStatus::Active, TenantStatus::Suspended].map(TenantStatus::as_str))]
         status: Option<String>,
         /// The number of its lanes; it can only grow
         #[arg(long)]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::lane::{LogName, TreeHead};
-use gateward_core::receipt::{LANE_CHECKPOINT_KIND, REGISTRY_EVENT_KIND};
+use gateward_core::receipt::ReceiptKind;
 use serde_json::json;
 
 use self::form::{HeadBody, broken, head_body};
@@ -143,11 +143,13 @@ impl Runner {
                 Entry::Body(body) => Some(head_body(body)?),
                 Entry::Lost(_) => None,
             };
-            if let Some(members) = members.as_ref().filter(|it| it.kind == LANE_CHECKPOINT_KIND) {
+            let of_kind =
+                |kind: ReceiptKind| members.as_ref().filter(|it| it.kind == kind.as_str());
+            if let Some(members) = of_kind(ReceiptKind::LaneCheckpoint) {
                 self.write_lane(output, lanes, &log.name.tenant, members)?;
             }
             output.entry(&log.line(&entry))?;
-            if let Some(members) = members.as_ref().filter(|it| it.kind == REGISTRY_EVENT_KIND) {
+            if let Some(members) = of_kind(ReceiptKind::RegistryEvent) {
                 let event = events.find(self, members.event_id.as_deref().unwrap_or_default())?;
                 let (name, index) = (log.name.to_string(), log.next);
                 let line = json!({ "type": "event", "log": name, "index": index, "event": event });

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::lane::LogName;
-use gateward_core::receipt::REGISTRY_EVENT_KIND;
+use gateward_core::receipt::ReceiptKind;
 use serde_json::{Value, from_str, json};
 
 use super::form::HeadBody;
@@ -171,7 +171,7 @@ impl Begun {
                     {
                         lane.pruned_through = pruned;
                     }
-                    awaits_event = members.kind == REGISTRY_EVENT_KIND;
+                    awaits_event = members.kind == ReceiptKind::RegistryEvent.as_str();
                     !awaits_event
                 }
                 Line::Event { .. } => {

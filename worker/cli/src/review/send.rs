@@ -5,6 +5,7 @@
 use std::io::{self, IsTerminal as _};
 
 use gateward_core::glob::Glob;
+use gateward_core::registry::{ServerStatus, ToolStatus};
 use serde_json::{Value, json};
 
 use super::definition::{Change, Review};
@@ -102,10 +103,11 @@ impl Report {
         match answered {
             Err(failure) => self.refused(tool, &failure),
             Ok((approved, answer)) => {
-                let detail = match approved.get("status").and_then(Value::as_str) {
-                    None | Some("active") => String::new(),
-                    Some(status) => format!("it stays {status} until `gateward tool restore`"),
-                };
+                let status = approved.get("status").and_then(Value::as_str);
+                let detail = status
+                    .filter(|status| *status != ToolStatus::Active.as_str())
+                    .map(|status| format!("it stays {status} until `gateward tool restore`"))
+                    .unwrap_or_default();
                 self.add(&approved, Done::Approved, &detail);
                 if answer.status == 202 {
                     self.unconfirmed = Some(answer);
@@ -311,7 +313,7 @@ impl Runner {
             let server = self.client.send(&Request::get(&["servers", server]))?.value()?;
             let of = |name| server.get(name).and_then(Value::as_str).map(printable);
             if let (Some(name), Some(status)) = (of("server"), of("status"))
-                && status != "active"
+                && status != ServerStatus::Active.as_str()
             {
                 eprintln!(
                     "gateward: the server `{name}` is {status}, so its tools cannot be called yet"

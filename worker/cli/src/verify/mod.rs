@@ -13,7 +13,7 @@
 //! | [`signatures`] | the signatures in the head, on other threads |
 //! | [`fault`], [`report`] | what was found |
 //!
-//! Signatures, trees and notes are the core's (`gateward_core::tlog`). An export is hostile: whoever wrote it can have
+//! Signatures, trees and notes are the core's (`gateward_core::tlog`). An export is hostile: its author may have
 //! written to the database, but does not have the key. Out of scope: how an export is made (`gateward export`).
 
 mod command;

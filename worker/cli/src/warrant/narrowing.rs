@@ -129,7 +129,7 @@ pub fn time(at_s: u64) -> String {
     rfc3339(at_s.saturating_mul(1000))
 }
 
-/// How many of whom must approve a call that needs approvals.
+/// The approvers, and how many of them must approve.
 pub fn approvals(link: &Payload) -> Value {
     match link.approvers.as_slice() {
         [] => Value::Null,

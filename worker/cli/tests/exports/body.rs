@@ -5,8 +5,8 @@ use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::id::rfc3339;
 use gateward_core::json;
 use gateward_core::receipt::{
-    APPROVAL_KIND, AgentEvent, ApprovalBody, BODY_VERSION, Body, DECISION_KIND, DecisionBody,
-    Ending, OUTCOME_KIND, Obligations, OutcomeBody, REGISTRY_KIND, RegistryBody, seal,
+    AgentEvent, ApprovalBody, BODY_VERSION, Body, DecisionBody, Ending, Obligations, OutcomeBody,
+    ReceiptKind, RegistryBody, seal,
 };
 use gateward_core::trust::SourceTrust;
 use serde_json::Value;
@@ -81,7 +81,7 @@ pub fn receipt(random: &mut Random, place: &Place<'_>) -> String {
             decision_id: &id,
             epoch: 3,
             key_id: "k1",
-            kind: APPROVAL_KIND,
+            kind: ReceiptKind::Approval,
             lane,
             prev_hash,
             seq,
@@ -96,7 +96,7 @@ pub fn receipt(random: &mut Random, place: &Place<'_>) -> String {
             change: AgentEvent::Restored,
             decision_id: &id,
             epoch: 3,
-            kind: REGISTRY_KIND,
+            kind: ReceiptKind::Registry,
             lane,
             prev_hash,
             seq,
@@ -111,7 +111,7 @@ pub fn receipt(random: &mut Random, place: &Place<'_>) -> String {
             decision_id: &id,
             duration_ms: random.below(5_000),
             ending: Ending::Complete,
-            kind: OUTCOME_KIND,
+            kind: ReceiptKind::Outcome,
             lane,
             prev_hash,
             result_blocked: false,
@@ -135,7 +135,7 @@ pub fn receipt(random: &mut Random, place: &Place<'_>) -> String {
             engine_mode: None,
             epoch: 3,
             key_id: "k1",
-            kind: DECISION_KIND,
+            kind: ReceiptKind::Decision,
             lane,
             matched_policies: &policies,
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },

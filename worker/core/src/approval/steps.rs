@@ -8,9 +8,6 @@
 //! INVARIANT (closed is final): an approval that was rejected, cancelled or used, or has expired,
 //! never changes again, and the call's arguments are deleted.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use super::command::{DecideCommand, Verdict};
 use super::record::{
     Approval, ApprovalInput, ApprovalStatus, Approver, ApproverGroup, MAX_APPROVAL_INPUT_BYTES,
@@ -21,48 +18,26 @@ use crate::etag::matches_etag;
 use crate::json;
 use crate::merge_patch::merge_patch;
 use crate::problem::{Problem, ProblemCode};
+use crate::text_enum::text_enum;
 
 /// How often an approval may be used with a call that was not approved; the last such use cancels
 /// the approval. One use may be a mistake. Five mean that an agent tries to get another call
 /// through.
 pub const MAX_TAMPERING: u8 = 5;
 
-/// What a step was. The audit uses these names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub enum ApprovalEvent {
-    /// An administrator asked for a change of the registry that members of a group must approve.
-    #[serde(rename = "approval_requested")]
-    Requested,
-    /// One more person approved, and more are needed.
-    #[serde(rename = "approval_endorsed")]
-    Endorsed,
-    #[serde(rename = "approval_approved")]
-    Approved,
-    #[serde(rename = "approval_rejected")]
-    Rejected,
-    #[serde(rename = "approval_cancelled")]
-    Cancelled,
-    #[serde(rename = "approval_expired")]
-    Expired,
-    #[serde(rename = "approval_used")]
-    Used,
-    #[serde(rename = "approval_tampered")]
-    Tampered,
-}
-
-impl ApprovalEvent {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requested => "approval_requested",
-            Self::Endorsed => "approval_endorsed",
-            Self::Approved => "approval_approved",
-            Self::Rejected => "approval_rejected",
-            Self::Cancelled => "approval_cancelled",
-            Self::Expired => "approval_expired",
-            Self::Used => "approval_used",
-            Self::Tampered => "approval_tampered",
-        }
+text_enum! {
+    /// What a step was. The audit uses these names.
+    ApprovalEvent {
+        /// An administrator asked for a change of the registry that members of a group must approve.
+        Requested = "approval_requested",
+        /// One more person approved, and more are needed.
+        Endorsed = "approval_endorsed",
+        Approved = "approval_approved",
+        Rejected = "approval_rejected",
+        Cancelled = "approval_cancelled",
+        Expired = "approval_expired",
+        Used = "approval_used",
+        Tampered = "approval_tampered",
     }
 }
 

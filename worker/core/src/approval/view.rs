@@ -24,7 +24,7 @@ pub struct ApprovalView<'a> {
     resource: &'a str,
     /// As the caller stated it. The action hash covers it only if `assigned`.
     user_id: &'a str,
-    /// Likewise.
+    /// As the caller stated it. The action hash covers it only if `assigned`.
     run_id: &'a str,
     /// Whether a harness stated user and run: then the approval is for this user and run alone.
     assigned: bool,

@@ -21,7 +21,7 @@ use crate::approval::{
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::problem::{Problem, ProblemCode};
-use crate::receipt::{APPROVAL_KIND, ApprovalBody, BODY_VERSION, Body, ChainHead};
+use crate::receipt::{ApprovalBody, BODY_VERSION, Body, ChainHead, ReceiptKind};
 use crate::trust::SourceTrust;
 
 /// The members of the row of an approval's step.
@@ -63,7 +63,7 @@ pub struct StepContext<'a> {
     pub decision_id: &'a str,
 }
 
-/// Step 8: finds out whether the call's `approval_id` is usable for this call, and if not, why.
+/// Step 7: finds out whether the call's `approval_id` is usable for this call, and if not, why.
 pub fn check_presented(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     let call = &draft.command.call;
     if call.approval_id.is_none() {
@@ -223,7 +223,7 @@ pub fn entry(
         decision_id,
         epoch: context.epoch,
         key_id: context.key_id,
-        kind: APPROVAL_KIND,
+        kind: ReceiptKind::Approval,
         lane: context.lane,
         prev_hash: &context.head.hash,
         seq: step.seq(),

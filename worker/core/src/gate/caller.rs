@@ -1,4 +1,4 @@
-//! Steps 6 and 7: who calls, and whether it may call at all. Every request that is decided passes
+//! Steps 5 and 6: who calls, and whether it may call at all. Every request that is decided passes
 //! here.
 
 use super::draft::{Draft, Stop};

@@ -19,8 +19,9 @@ use crate::call::ToolCall;
 use crate::call::command::Purpose;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::metrics::Series;
 use crate::policy::PolicyEngine;
-use crate::receipt::{self, BODY_VERSION, Body, ChainHead, DecisionBody, Obligations};
+use crate::receipt::{self, BODY_VERSION, Body, ChainHead, DecisionBody, Obligations, ReceiptKind};
 use crate::taint::TaintingCall;
 
 /// What a journalled decision changes besides the agent's counters.
@@ -58,9 +59,11 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     let observation = provenance::of_call(&draft, ruling);
     let effects = update_state(&mut draft, engine, ruling, &decision_id);
     let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
-    let (response, entry, approval_entry) =
-        build_rows(&draft, decided_by, ruling, effects, &decision_id, sealed);
-    let counted = decided_by.degraded_cause.map(|_| CountedEvent::DecidedDegraded);
+    let response = response(&draft, decided_by, ruling, &effects, &decision_id, &sealed.hash);
+    let is_degraded = decided_by.degraded_cause.is_some();
+    let (entry, approval_entry) =
+        build_entries(&draft, is_degraded, ruling, effects, &decision_id, sealed, &response);
+    let counted = is_degraded.then_some(CountedEvent::DecidedDegraded);
     let mut step = draft.answer(200, response, None, counted);
     step.entry = Some(entry);
     step.approval_entry = approval_entry;
@@ -146,7 +149,7 @@ fn seal_receipt(
         engine_mode: decided_by.degraded_cause.map(|_| DEGRADED),
         epoch: draft.epoch(),
         key_id: &command.key_id,
-        kind: receipt::DECISION_KIND,
+        kind: ReceiptKind::Decision,
         lane: command.lane,
         matched_policies: &ruling.matched_policies,
         obligations: Obligations {
@@ -173,84 +176,71 @@ fn seal_receipt(
     Sealed { body, hash }
 }
 
-/// The answer, the decision's row, and the row of the approval that the call presented.
-fn build_rows(
+/// The answer to a call whose decision is journalled.
+fn response(
     draft: &Draft<'_>,
     decided_by: Engine<'_>,
+    ruling: &Ruling,
+    effects: &Effects<'_>,
+    decision_id: &str,
+    receipt_hash: &str,
+) -> String {
+    let (command, facts) = (draft.command, draft.facts);
+    let approval = effects.approval(draft).map(|approval| (approval, facts.now_ms));
+    let receipt = ReplyReceipt::new(command.lane, draft.seq(), receipt_hash, &facts.head.hash);
+    respond::response(
+        command,
+        (ruling, draft.shield.as_ref()),
+        draft.trust(),
+        decided_by,
+        decision_id,
+        approval,
+        Some(receipt),
+    )
+}
+
+/// The decision's entry, and that of the approval that the call presented.
+fn build_entries(
+    draft: &Draft<'_>,
+    is_degraded: bool,
     ruling: &Ruling,
     effects: Effects<'_>,
     decision_id: &str,
     sealed: Sealed,
-) -> (String, JournalEntry, Option<JournalEntry>) {
-    let (command, facts, seq) = (draft.command, draft.facts, draft.seq());
-    let call = &command.call;
-    let previous = facts.head.hash.as_str();
-    let approval = effects.approval(draft).map(|approval| (approval, facts.now_ms));
-    let receipt = Some(ReplyReceipt::new(command.lane, seq, &sealed.hash, previous));
-    let trust = draft.trust();
-    let response = respond::response(
-        command,
-        (ruling, draft.shield.as_ref()),
-        trust,
-        decided_by,
-        decision_id,
-        approval,
-        receipt,
-    );
+    response: &str,
+) -> (JournalEntry, Option<JournalEntry>) {
+    let call = &draft.command.call;
     let Effects { containment, asked, settled } = effects;
     let limits = limits::writes(draft, ruling.decision.passes(), decision_id);
     let noted = Noted {
-        degraded: decided_by.degraded_cause.is_some(),
+        degraded: is_degraded,
         asks: asked.is_some(),
         reserves: limits.as_ref().is_some_and(|writes| writes.reservation.is_some()),
     };
-    let metrics = metrics::of_decision(draft, ruling, noted);
-    let row = JournalRow {
-        kind: None,
-        seq,
-        at_ms: facts.now_ms,
-        decision_id,
-        agent: &call.agent,
-        detail: DecisionDetail {
-            server: &call.server,
-            tool: &call.tool,
-            decision: ruling.decision,
-            reason_code: ruling.reason_code,
-            response: &response,
-            approval: asked.as_ref().map(|(approval, _)| approval),
-            containment,
-            taint: ruling.taint.as_deref(),
-            counted: metrics::counted(draft),
-        },
-        receipt: &sealed.body,
-        receipt_hash: &sealed.hash,
-        prev_receipt_hash: previous,
-        metrics: &metrics,
+    let detail = DecisionDetail {
+        server: &call.server,
+        tool: &call.tool,
+        decision: ruling.decision,
+        reason_code: ruling.reason_code,
+        response,
+        approval: asked.as_ref().map(|(approval, _)| approval),
+        containment,
+        taint: ruling.taint.as_deref(),
+        counted: metrics::counted(draft),
     };
-    let row = row.encode();
+    let series = metrics::of_decision(draft, ruling, noted);
+    let row = decision_row(draft, decision_id, detail, &sealed, &series);
     let scoped = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| !ruling.denies_caller);
         value.map(|value| scoped_key(&call.agent, value))
     };
-    let head = ChainHead { seq, hash: sealed.hash };
-    let approval_entry = settled.map(|(approval, event)| {
-        let context = StepContext {
-            tenant: &command.tenant,
-            lane: command.lane,
-            epoch: draft.epoch(),
-            now_ms: facts.now_ms,
-            head: &head,
-            administrator: "",
-            key_id: &command.key_id,
-            decision_id,
-        };
-        approval::entry(&context, &approval, ApprovalInput::default(), event, &draft.agent)
-    });
+    let head = ChainHead { seq: draft.seq(), hash: sealed.hash };
+    let approval_entry = settled.map(|settled| approval_entry(draft, &head, settled, decision_id));
     let entry = JournalEntry {
         agent: call.agent.clone(),
         state: draft.agent.encode(),
         request_key: scoped(&call.request_id),
-        fingerprint: command.fingerprint(),
+        fingerprint: draft.command.fingerprint(),
         nonce_key: scoped(&warrant::used_proof(draft, ruling).or_else(|| call.nonce.clone())),
         row,
         head,
@@ -259,7 +249,49 @@ fn build_rows(
         windows: velocity::rows(draft, ruling.decision),
         gives_up: None,
     };
-    (response, entry, approval_entry)
+    (entry, approval_entry)
+}
+
+fn decision_row(
+    draft: &Draft<'_>,
+    decision_id: &str,
+    detail: DecisionDetail<'_>,
+    sealed: &Sealed,
+    metrics: &[Series<'_>],
+) -> String {
+    let row = JournalRow {
+        kind: None,
+        seq: draft.seq(),
+        at_ms: draft.facts.now_ms,
+        decision_id,
+        agent: &draft.command.call.agent,
+        detail,
+        receipt: &sealed.body,
+        receipt_hash: &sealed.hash,
+        prev_receipt_hash: &draft.facts.head.hash,
+        metrics,
+    };
+    row.encode()
+}
+
+/// The entry of the step that the presented approval took. `head`: the chain's head after the decision.
+fn approval_entry(
+    draft: &Draft<'_>,
+    head: &ChainHead,
+    (approval, event): (Approval, ApprovalEvent),
+    decision_id: &str,
+) -> JournalEntry {
+    let context = StepContext {
+        tenant: &draft.command.tenant,
+        lane: draft.command.lane,
+        epoch: draft.epoch(),
+        now_ms: draft.facts.now_ms,
+        head,
+        administrator: "",
+        key_id: &draft.command.key_id,
+        decision_id,
+    };
+    approval::entry(&context, &approval, ApprovalInput::default(), event, &draft.agent)
 }
 
 fn decided_by<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Engine<'a> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::agent_state::{AgentState, QuarantinedBy};
 use super::draft::Draft;
 use super::risk_state::RiskLimits;
-use super::row::{ContainmentDetail, ContainmentRow};
+use super::row::{ContainmentDetail, ContainmentRow, LaneEvent};
 use crate::decision::Decision;
 use crate::policy::risk::RiskTier;
 use crate::registry::TenantRecord;
@@ -70,14 +70,14 @@ pub fn settle<'a>(
     }
     let (from, to) = (registered.raised(before), registered.raised(after));
     let event = match from.cmp(&to) {
-        std::cmp::Ordering::Less => Some("risk_tier_raised"),
-        std::cmp::Ordering::Greater => Some("risk_tier_lowered"),
+        std::cmp::Ordering::Less => Some(LaneEvent::RiskTierRaised),
+        std::cmp::Ordering::Greater => Some(LaneEvent::RiskTierLowered),
         std::cmp::Ordering::Equal => None,
     };
     Some(ContainmentRow {
         quarantined: state.quarantined,
         risk_steps: after,
-        event,
+        event: event.map(LaneEvent::as_str),
         source: &draft.command.call.agent,
         detail: event.map(|_| ContainmentDetail::RiskTier { from, to }),
     })

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use super::agent_state::AgentState;
 use super::facts::EventFacts;
-use super::row::{Event, JournalEntry};
+use super::row::{Event, JournalEntry, LaneEvent};
 use crate::approval::Approval;
 use crate::approval::webhook::Message;
 use crate::metrics::Series;
-use crate::receipt::{BODY_VERSION, Body, DEAD_LETTER_KIND, DeadLetterBody};
+use crate::receipt::{BODY_VERSION, Body, DeadLetterBody, ReceiptKind};
 
 /// A message that is given up.
 pub struct DeadLetter<'a> {
@@ -29,7 +29,7 @@ pub struct DeadLetter<'a> {
 /// The members of its row.
 #[derive(Serialize)]
 struct LetterDetail<'a> {
-    event: &'static str,
+    event: LaneEvent,
     source: &'static str,
     detail: Detail<'a>,
 }
@@ -67,7 +67,7 @@ pub fn dead_letter(
         attempts,
         change: letter.event,
         decision_id: &approval.decision_id,
-        kind: DEAD_LETTER_KIND,
+        kind: ReceiptKind::DeadLetter,
         lane,
         last_status,
         message_id: &message.id,
@@ -79,7 +79,7 @@ pub fn dead_letter(
     });
     let payload = serde_json::from_str(&message.body).ok()?;
     let detail = Detail { attempts, last_status, payload, webhook_id: &message.id };
-    let detail = LetterDetail { event: "webhook_dead_lettered", source: "webhook", detail };
+    let detail = LetterDetail { event: LaneEvent::WebhookDeadLettered, source: "webhook", detail };
     let mut entry = event.entry(&body, detail, &[Series::DeadLetter]);
     entry.gives_up = Some(letter.seq);
     Some((entry, facts.state.clone()))

@@ -1,4 +1,4 @@
-//! Steps 6 to 12, in order.
+//! Steps 5 to 12, in order.
 //!
 //! INVARIANT (deny is the default arm): every return of [`judge`] that is not an explicit permit of
 //! the policies is a denial or a problem.
@@ -21,7 +21,7 @@ use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
 use crate::registry::upstream::DenialForm;
 
-/// Decides one command: steps 6 to 12.
+/// Decides one command: steps 5 to 12.
 #[must_use]
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
@@ -180,7 +180,7 @@ fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     Ok(Judged::Passed(Vec::new()))
 }
 
-/// Steps 6 to 11 of a call.
+/// Steps 5 to 11 of a call.
 fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (identity, denial) = caller::check(draft)?;
     let ruling = match denial {
@@ -195,7 +195,7 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     Ok(Judged::Ruling(ruling))
 }
 
-/// Steps 8 to 11: the ruling on a call of an agent that may call.
+/// Steps 7 to 11: the ruling on a call of an agent that may call.
 fn judge_call(
     engine: &PolicyEngine,
     draft: &mut Draft<'_>,

@@ -80,7 +80,7 @@ pub struct Draft<'a> {
     pub tainted: Option<Tainted>,
     /// The call's warrant, once it was accepted.
     pub warranted: Option<&'a Claim>,
-    /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
+    /// Where the destinations of the call came from. Known from step 10 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
     /// What the shield found, if anything.

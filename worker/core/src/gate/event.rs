@@ -17,7 +17,7 @@ use crate::call::command::GateCommand;
 use crate::call::outcome::ReportedOutcome;
 use crate::metrics::Series;
 use crate::problem::Problem;
-use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
+use crate::receipt::{AgentEvent, BODY_VERSION, Body, ReceiptKind, RegistryBody};
 use crate::taint::Scope;
 
 /// What an administrator orders a lane to do about an agent.
@@ -237,7 +237,7 @@ fn entry(
         change: fields.event,
         decision_id: fields.decision_id,
         epoch: fields.epoch,
-        kind: REGISTRY_KIND,
+        kind: ReceiptKind::Registry,
         lane: fields.lane,
         prev_hash: &facts.head.hash,
         seq: event.seq(),

@@ -10,8 +10,7 @@ use super::space;
 use crate::bounds::HEAD_LANE;
 use crate::problem::Problem;
 use crate::receipt::{
-    BODY_VERSION, Body, LANE_CHECKPOINT_KIND, LaneCheckpointBody, REGISTRY_EVENT_KIND,
-    RegistryEvent, RegistryEventBody,
+    BODY_VERSION, Body, LaneCheckpointBody, ReceiptKind, RegistryEvent, RegistryEventBody,
 };
 
 /// The agent of the head log's rows. No agent can have this name.
@@ -47,7 +46,7 @@ pub fn lane_checkpoint(
     let body = Body::LaneCheckpoint(LaneCheckpointBody {
         checkpoint: &checkpoint.note,
         first: checkpoint.first,
-        kind: LANE_CHECKPOINT_KIND,
+        kind: ReceiptKind::LaneCheckpoint,
         lane: HEAD_LANE,
         of_lane: checkpoint.of_lane,
         prev_hash: &facts.head.hash,
@@ -74,7 +73,7 @@ pub fn registry_event(
     let body = Body::RegistryEvent(RegistryEventBody {
         event_hash: &registry_event.hash(),
         event_id: &registry_event.event_id,
-        kind: REGISTRY_EVENT_KIND,
+        kind: ReceiptKind::RegistryEvent,
         lane: HEAD_LANE,
         prev_hash: &facts.head.hash,
         seq: event.seq(),

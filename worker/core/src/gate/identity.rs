@@ -1,4 +1,4 @@
-//! Step 6: identifies the caller, and checks whether it may call.
+//! Step 5: identifies the caller, and checks whether it may call.
 
 use super::draft::{Draft, Stop};
 use super::facts::Facts;

@@ -37,7 +37,7 @@ const UNKNOWN: [&str; 10] = [
     "session",
 ];
 
-/// Steps 6 to 9 for a request that calls no tool. Returns the visibility of each candidate, in
+/// Steps 5 to 9 for a request that calls no tool. Returns the visibility of each candidate, in
 /// order.
 pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let command = draft.command;

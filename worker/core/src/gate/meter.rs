@@ -1,4 +1,4 @@
-//! Steps 6 and 7: the request rate, which every request uses, and the tenant's daily budget of records.
+//! Steps 5 and 6: the request rate, which every request uses, and the tenant's daily budget of records.
 
 use super::budget::{Budget, Exhausted};
 use super::draft::{Draft, Stop};

@@ -39,6 +39,7 @@ pub mod shared_limits;
 mod shield;
 mod space;
 mod step;
+mod taint_set;
 mod taint_state;
 mod trust;
 pub mod velocity;
@@ -68,8 +69,8 @@ pub use risk_state::{
     DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S, DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
 };
 pub use row::{
-    ContainmentDetail, ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key,
-    split_metrics,
+    ContainmentDetail, ContainmentRow, DecisionDetail, JournalEntry, JournalRow, LaneEvent,
+    scoped_key, split_metrics,
 };
 pub use ruling::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_BYTES, Ruling, Tool};
 pub use space::JournalSpace;

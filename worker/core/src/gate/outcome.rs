@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::proxy::Untrusted;
-use super::row::{Event, JournalEntry};
+use super::row::{Event, JournalEntry, LaneEvent};
 use super::space;
 use crate::json::as_text;
 use crate::limit::reservation;
 use crate::metrics::{Ended, ReservationEvent, Series};
 use crate::problem::Problem;
 use crate::provenance::Observed;
-use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
+use crate::receipt::{BODY_VERSION, Body, Ending, OutcomeBody, ReceiptKind};
 use crate::shield::Noted;
 use crate::taint::{Scope, TaintingCall};
 
@@ -58,9 +58,6 @@ pub struct FoundInResult {
     /// Whether the answer was withheld.
     pub blocked: bool,
 }
-
-/// The audit event of an answer that the shield withheld.
-const RESULT_BLOCKED: &str = "upstream_result_blocked";
 
 /// Whether a forwarded call did what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,7 +195,7 @@ pub fn record(
         decision_id: &command.decision_id,
         duration_ms: command.duration_ms,
         ending: command.ending,
-        kind: OUTCOME_KIND,
+        kind: ReceiptKind::Outcome,
         lane: command.lane,
         prev_hash: &facts.head.hash,
         result_blocked: blocked,
@@ -212,7 +209,10 @@ pub fn record(
         version: BODY_VERSION,
     });
     let detail = OutcomeDetail {
-        event: if blocked { Some(RESULT_BLOCKED) } else { command.ending.event() },
+        event: match blocked {
+            true => Some(LaneEvent::ResultBlocked.as_str()),
+            false => command.ending.event(),
+        },
         source: &command.agent,
         detail: Detail {
             server: &command.server,

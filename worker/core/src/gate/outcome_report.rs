@@ -24,7 +24,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     if stopped {
         return refuse(Problem::new(
             ProblemCode::Forbidden,
-            "the agent is not active, or a ban applies",
+            "the agent is not active, or a ban applies; ask an administrator",
         ));
     }
     let Purpose::ReportOutcome(reported) = &command.purpose else {

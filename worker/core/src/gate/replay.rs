@@ -1,4 +1,4 @@
-//! Step 7: a repeated request gets the first answer again.
+//! Step 6: a repeated request gets the first answer again.
 //!
 //! A dry run neither sees stored answers nor stores one.
 

@@ -1,4 +1,4 @@
-//! Steps 9 and 10: the tool as the registry has it, and what the policies say about the call.
+//! Steps 8 and 10: the tool as the registry has it, and what the policies say about the call.
 
 use std::rc::Rc;
 
@@ -98,7 +98,7 @@ pub fn is_proxied_as_asked(command: &GateCommand, server: &ServerRecord) -> bool
     server.kind == kind && server.upstream.is_some()
 }
 
-/// Step 9: checks the grant, then the server, the tool, and the arguments. Grants come first, so
+/// Step 8: checks the grant, then the server, the tool, and the arguments. Grants come first, so
 /// that a caller learns nothing about tools beyond them.
 pub fn tool(
     engine: &PolicyEngine,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ruling::Ruling;
 use super::trust::CallTrust;
-use crate::approval::{Approval as Record, ApprovalStatus};
+use crate::approval::{Approval, ApprovalStatus};
 use crate::call::command::GateCommand;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
@@ -38,7 +38,7 @@ pub struct Response<'a> {
     reason: &'a str,
     reason_code: ReasonCode,
     matched_policies: &'a [String],
-    approval: Option<Approval<'a>>,
+    approval: Option<DecisionApproval<'a>>,
     redacted_fields: &'a [String],
     root_trust_level: SourceTrust,
     trust: CallTrust,
@@ -87,8 +87,7 @@ pub struct Response<'a> {
 
 /// The approval that the decision asks for, or that the call presented.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = DecisionApproval)]
-pub struct Approval<'a> {
+pub struct DecisionApproval<'a> {
     approval_id: &'a str,
     /// The status after this decision.
     status: ApprovalStatus,
@@ -133,7 +132,7 @@ pub struct Engine<'a> {
     pub degraded_cause: Option<&'static str>,
 }
 
-fn group_names(approval: &Record) -> Vec<&str> {
+fn group_names(approval: &Approval) -> Vec<&str> {
     approval.approver_groups.iter().map(|needed| needed.group.as_str()).collect()
 }
 
@@ -145,7 +144,7 @@ pub fn response(
     trust: CallTrust,
     engine: Engine<'_>,
     decision_id: &str,
-    approval: Option<(&Record, u64)>,
+    approval: Option<(&Approval, u64)>,
     receipt: Option<ReplyReceipt<'_>>,
 ) -> String {
     let call = &command.call;
@@ -170,7 +169,7 @@ pub fn response(
         reason: &ruling.reason,
         reason_code: ruling.reason_code,
         matched_policies: &ruling.matched_policies,
-        approval: approval.map(|(approval, now_ms)| Approval {
+        approval: approval.map(|(approval, now_ms)| DecisionApproval {
             approval_id: &approval.approval_id,
             status: approval.status_at(now_ms),
             approver_group: group_names(approval).join(","),

@@ -12,8 +12,9 @@ use crate::limit::Amount;
 use crate::limit::book::Writes;
 use crate::metrics::{CountedDecision, Series};
 use crate::policy::risk::RiskTier;
-use crate::receipt::{self, Body, ChainHead};
+use crate::receipt::{self, Body, ChainHead, ReceiptKind};
 use crate::taint::TaintExplanation;
+use crate::text_enum::text_enum;
 
 /// One row of the lane's journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ pub struct JournalEntry {
 pub struct JournalRow<'a, D> {
     /// [`Body::row_kind`] of the receipt; absent for a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<&'static str>,
+    pub kind: Option<ReceiptKind>,
     pub seq: u64,
     pub at_ms: u64,
     /// The decision that the row belongs to; may be empty.
@@ -113,6 +114,17 @@ impl<D: Serialize> JournalRow<'_, D> {
             row.push_str("]}");
         }
         row
+    }
+}
+
+text_enum! {
+    /// Audit events of a lane, besides those of approvals and agents, outcomes' endings, and those that are counted.
+    LaneEvent {
+        RiskTierRaised = "risk_tier_raised",
+        RiskTierLowered = "risk_tier_lowered",
+        /// The shield withheld an answer.
+        ResultBlocked = "upstream_result_blocked",
+        WebhookDeadLettered = "webhook_dead_lettered",
     }
 }
 

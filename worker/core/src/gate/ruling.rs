@@ -52,7 +52,7 @@ pub struct Ruling {
     pub approver_groups: Vec<ApproverGroup>,
     /// Paths of arguments, sorted.
     pub redact_fields: Vec<String>,
-    /// Known from step 9 on.
+    /// Known from step 8 on.
     pub tool: Option<Tool>,
     /// Present if the decision would have been different without taint.
     pub taint: Option<Box<TaintExplanation>>,

@@ -34,7 +34,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
         return refuse("the credential was not registered with `assigns_runs`");
     };
     if identity::status(draft, &identity)?.is_some() {
-        return refuse("the agent is not active, or a ban applies");
+        return refuse("the agent is not active, or a ban applies; ask an administrator");
     }
     match &command.purpose {
         Purpose::StartRun(start) if start.issues_credential && identity.credential.signed => {

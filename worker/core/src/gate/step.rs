@@ -4,10 +4,10 @@ use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 use crate::decision::ReasonCode;
-use crate::limit::DEFAULT_RATE;
 use crate::limit::book::Writes;
 use crate::limit::lease::Need;
 use crate::limit::status::Status;
+use crate::limit::{DEFAULT_RATE, Kind};
 use crate::metrics::Series;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::run::Observation;
@@ -67,10 +67,11 @@ impl CountedEvent {
 pub enum Refused {
     Authentication(ProblemCode),
     Warrant(ReasonCode),
-    /// A limit's kind and id; the id is empty for the default rate of agents.
+    /// The default rate of agents.
+    AgentRate,
     Limit {
-        kind: String,
-        limit: String,
+        kind: Kind,
+        limit_id: String,
     },
 }
 
@@ -80,15 +81,12 @@ impl Refused {
             CountedEvent::AuthenticationFailed => Some(Self::Authentication(problem.code)),
             CountedEvent::WarrantRefused(reason) => Some(Self::Warrant(reason)),
             CountedEvent::RateLimited => {
-                let field = |name: &str| {
-                    let limit = problem.violated_limit.as_ref()?;
-                    limit.get(name)?.as_str().map(str::to_owned)
+                let field = |name: &str| problem.violated_limit.as_ref()?.get(name)?.as_str();
+                let Some(limit_id) = field("limit_id").filter(|id| *id != DEFAULT_RATE) else {
+                    return Some(Self::AgentRate);
                 };
-                let (kind, limit) = match field("limit_id").filter(|id| id != DEFAULT_RATE) {
-                    Some(limit) => (field("kind")?, limit),
-                    None => ("agent_rate".to_owned(), String::new()),
-                };
-                Some(Self::Limit { kind, limit })
+                let kind = Kind::parse(field("kind")?)?;
+                Some(Self::Limit { kind, limit_id: limit_id.to_owned() })
             }
             _ => None,
         }
@@ -99,7 +97,10 @@ impl Refused {
         match self {
             Self::Authentication(code) => Series::FailedAuthentication(code.code()),
             Self::Warrant(reason) => Series::FailedAuthentication(reason.code()),
-            Self::Limit { kind, limit } => Series::LimitHit { kind, limit },
+            Self::AgentRate => Series::LimitHit { kind: "agent_rate", limit: "" },
+            Self::Limit { kind, limit_id } => {
+                Series::LimitHit { kind: kind.as_str(), limit: limit_id }
+            }
         }
     }
 }

@@ -78,7 +78,7 @@ pub fn read_windows(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>
         // Calling a canary quarantines, whatever was counted.
         if let Some(pointer) = window.sum.filter(|_| amount.is_none() && is_own && !tool.canary) {
             let why = format!(
-                "The window `{}` needs a number from zero on at `{pointer}` of the arguments.",
+                "The window `{}` needs a number at `{pointer}` of the arguments, zero or larger.",
                 window.name
             );
             return Ok(Some(deny(ReasonCode::VelocityUnreadable, why, tool)));

@@ -293,7 +293,9 @@ pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refu
 /// Says when the holder can make another proof of the same call.
 fn used(claim: &Claim) -> String {
     let next = id::rfc3339(claim.proven.next_at_s().saturating_mul(1_000));
-    format!("The proof was used: it is good once. From {next} on, the same call has another proof.")
+    format!(
+        "The proof was used: each proof is valid for one call. From {next} on, the same call has another proof."
+    )
 }
 
 /// The credential record of a caller that sends a warrant and no credential. It allows all tools, because the

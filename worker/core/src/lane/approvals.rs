@@ -2,7 +2,8 @@
 
 use super::state::Lane;
 use super::storage::{
-    LaneSql, StorageError, Value, approval, integer, parse_approval, unreadable, unsigned,
+    LaneResult, LaneSql, StorageError, Value, approval, integer, parse_approval, unreadable,
+    unsigned,
 };
 use crate::approval::{ChangeCommand, ChangeStep, DecideCommand, HeldApproval, REGISTRY};
 use crate::gate::config::Config;
@@ -19,9 +20,13 @@ const MAX_EXPIRED_APPROVALS: i64 = 500;
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecideOutcome {
     /// The approval after the decision, as JSON, and its revision.
-    Done { body: String, revision: u64 },
+    Done {
+        body: String,
+        revision: u64,
+    },
     /// The lane knows a newer epoch than the one at which the administrator was checked.
     Outdated,
+    Refused(Problem),
 }
 
 impl Lane {
@@ -42,7 +47,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; inside, a [`Problem`] for the administrator.
+    /// [`StorageError`].
     pub fn decide_approval(
         &mut self,
         storage: &impl LaneSql,
@@ -50,18 +55,18 @@ impl Lane {
         command: &DecideCommand,
         known_epoch: u64,
         now_ms: u64,
-    ) -> Result<Result<DecideOutcome, Problem>, StorageError> {
+    ) -> Result<DecideOutcome, StorageError> {
         if command.epoch < known_epoch.max(Self::noted_epoch(storage)?) {
-            return Ok(Ok(DecideOutcome::Outdated));
+            return Ok(DecideOutcome::Outdated);
         }
         let held = approval(storage, &command.approval_id)?;
         let Some(HeldApproval { mut approval, mut input }) = held else {
-            return Ok(Err(Problem::not_found("approval")));
+            return Ok(DecideOutcome::Refused(Problem::not_found("approval")));
         };
         let state = self.state_of(storage, &approval.agent, now_ms)?;
         let facts = self.event_facts(config, &state, now_ms);
         let already = match decide_approval(&facts, &mut approval, &mut input, command) {
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => return Ok(DecideOutcome::Refused(problem)),
             Ok(None) => true,
             Ok(Some((entry, state))) => {
                 self.journal(storage, entry, None, state, now_ms)?;
@@ -71,7 +76,7 @@ impl Lane {
         let view = approval.view(&input, now_ms, already);
         // Plain data always serializes.
         let body = serde_json::to_string(&view).unwrap_or_default();
-        Ok(Ok(DecideOutcome::Done { body, revision: approval.revision }))
+        Ok(DecideOutcome::Done { body, revision: approval.revision })
     }
 
     /// Creates the approval that a registry change waits for, or uses it up. Returns the approval's
@@ -86,7 +91,7 @@ impl Lane {
         config: &Config,
         command: &ChangeCommand,
         now_ms: u64,
-    ) -> Result<Result<String, Problem>, StorageError> {
+    ) -> LaneResult<String> {
         let state = self.state_of(storage, REGISTRY, now_ms)?;
         let settled = match &command.step {
             ChangeStep::Ask { event, resource, input, groups } => {
@@ -94,23 +99,21 @@ impl Lane {
                 let change = RegistryChange { event, resource, input, groups };
                 ask_change(&facts, command, &change)
             }
-            ChangeStep::Use { approval_id, request_id } => {
-                let Some(HeldApproval { mut approval, .. }) = approval(storage, approval_id)?
-                else {
-                    return Ok(Err(Problem::not_found("approval")));
-                };
-                let facts = self.event_facts(config, &state, now_ms);
-                use_change(&facts, &mut approval, command, request_id)
-                    .map(|(entry, state)| (approval_id.clone(), entry, state))
-            }
+            ChangeStep::Use { approval_id, request_id } => match approval(storage, approval_id)? {
+                Some(HeldApproval { mut approval, .. }) => {
+                    let facts = self.event_facts(config, &state, now_ms);
+                    use_change(&facts, &mut approval, command, request_id)
+                        .map(|(entry, state)| (approval_id.clone(), entry, state))
+                }
+                None => Err(Problem::not_found("approval")),
+            },
         };
-        match settled {
-            Err(problem) => Ok(Err(problem)),
-            Ok((approval_id, entry, state)) => {
-                self.journal(storage, entry, None, state, now_ms)?;
-                Ok(Ok(approval_id))
-            }
-        }
+        let (approval_id, entry, state) = match settled {
+            Ok(settled) => settled,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        self.journal(storage, entry, None, state, now_ms)?;
+        Ok(Ok(approval_id))
     }
 
     /// Expires approvals, a bounded number of them. If the journal is full, the rest wait for the

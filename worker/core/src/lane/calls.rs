@@ -2,7 +2,8 @@
 
 use super::state::Lane;
 use super::storage::{
-    LaneSql, StorageError, Value, approval, forget_answer, integer, stored_answer, write_count,
+    LaneResult, LaneSql, StorageError, Value, approval, forget_answer, integer, stored_answer,
+    write_count,
 };
 use crate::bucket::{Bucket, Rate};
 use crate::call::command::{GateCommand, Purpose};
@@ -75,34 +76,36 @@ impl Lane {
     /// # Errors
     ///
     /// [`StorageError`]; inside, the [`Problem`] for the caller.
-    pub fn admit(
+    pub fn charge_stranger(
         &mut self,
         storage: &impl LaneSql,
         command: &GateCommand,
         records: &CallRecords,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
-        if !warrant::may_be_known(command, records, now_ms) {
-            return Ok(Ok(()));
-        }
-        self.hold(storage, &command.call.agent, now_ms)?;
-        let Some(held) = self.agents.get_mut(&command.call.agent) else { return Ok(Ok(())) };
+    ) -> LaneResult<()> {
         let rate = Rate::new(STRANGERS, STRANGERS_PER_S);
-        let bucket = held.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
-        bucket.repair_clock(now_ms);
-        if bucket.charge(rate, now_ms, 1) {
-            return Ok(Ok(()));
-        }
-        let retry_after_s = bucket.retry_after_s(rate, 1);
+        let wait_s = match warrant::may_be_known(command, records, now_ms) {
+            true => {
+                self.hold(storage, &command.call.agent, now_ms)?;
+                self.agents.get_mut(&command.call.agent).and_then(|held| {
+                    let bucket = held.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
+                    bucket.repair_clock(now_ms);
+                    let is_charged = bucket.charge(rate, now_ms, 1);
+                    (!is_charged).then(|| bucket.retry_after_s(rate, 1))
+                })
+            }
+            false => None,
+        };
+        let Some(wait_s) = wait_s else { return Ok(Ok(())) };
         self.count(storage, CountedEvent::RateLimited, locator::KEY_ID, now_ms)?;
         self.tally(Series::LimitHit { kind: "stranger_rate", limit: "" }, 1);
         let detail = "too many calls without a credential had warrants that did not say who calls; try again";
         let mut problem = Problem::new(ProblemCode::RateLimited, detail);
-        problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
+        problem.retry_after_s = Some(u32::try_from(wait_s).unwrap_or(u32::MAX).max(1));
         Ok(Err(problem))
     }
 
-    /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: to this call.
+    /// Steps 5 to 12 of a call. `records` were read at the current epoch. `answers`: to this call.
     ///
     /// # Errors
     ///
@@ -138,7 +141,7 @@ impl Lane {
         };
         // No signature is verified for a call that is over its agent's rate. If counters or windows were asked
         // before, the call was charged then, and the rate is not checked again. A caller without a credential
-        // was charged by `admit`.
+        // was charged by `charge_stranger`.
         let is_judged_here = warrant::is_judged_by_lane(command)
             && (answers.were_asked()
                 || command.located

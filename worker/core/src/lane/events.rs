@@ -1,7 +1,7 @@
 //! Events of an agent that are no calls: what an administrator commands, and taint.
 
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, unreadable};
+use super::storage::{LaneResult, LaneSql, StorageError, unreadable};
 use crate::gate::config::Config;
 use crate::gate::{
     AgentCommand, AgentState, Containment, EventFacts, JournalEntry, JournalSpace, TaintCommand,
@@ -24,7 +24,7 @@ impl Lane {
         config: &Config,
         command: &AgentCommand,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = carry_out(&self.event_facts(config, &held.state, now_ms), command);
@@ -43,7 +43,7 @@ impl Lane {
         config: &Config,
         command: &TaintCommand,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = taint(&self.event_facts(config, &held.state, now_ms), command);
@@ -56,7 +56,7 @@ impl Lane {
         storage: &impl LaneSql,
         event: Result<Option<(JournalEntry, AgentState)>, Problem>,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         match event {
             Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             // Touches the storage, so that an object that was replaced fails instead of answering

@@ -2,7 +2,7 @@
 //! events of its registry, each in the order in which it got them.
 
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, meta, set_meta, unreadable};
+use super::storage::{LaneResult, LaneSql, StorageError, meta, set_meta, unreadable};
 use super::tree::TreeHead;
 use crate::bounds::HEAD_LANE;
 use crate::gate::config::Config;
@@ -53,7 +53,7 @@ impl Lane {
         config: &Config,
         checkpoint: &LaneCheckpoint,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.adopt(storage, &checkpoint.tenant, HEAD_LANE)?;
         let name = format!("{SAID_BY}{}", checkpoint.of_lane);
         let (size, pruned) = match meta(storage, &name)? {
@@ -91,7 +91,7 @@ impl Lane {
         tenant: &str,
         (events, through): (&[RegistryEvent], u64),
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         for event in events {
             let written = self.write_entry(storage, config, now_ms, |facts| {
                 head_log::registry_event(facts, tenant, event)
@@ -142,7 +142,7 @@ impl Lane {
         config: &Config,
         now_ms: u64,
         entry: impl FnOnce(&EventFacts<'_>) -> Result<(JournalEntry, AgentState), Problem>,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.check_clock(storage, now_ms)?;
         let state = AgentState::default();
         let entry = entry(&self.event_facts(config, &state, now_ms));

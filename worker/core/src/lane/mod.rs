@@ -57,6 +57,6 @@ pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
 pub use shared_windows::PRUNE_WINDOWS_MS;
 pub use state::Lane;
-pub use storage::{LaneSql, StorageError, Value};
+pub use storage::{LaneResult, LaneSql, StorageError, Value};
 pub use tree::{MAX_PUBLISHED_LEAVES, TileCursor, TreeHead, decode_hashes, encode_hashes};
 pub use witness::{MAX_WITNESSES, Witness};

@@ -4,10 +4,9 @@
 //! second write fails, the lane starts again and reads the first.
 
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError};
+use super::storage::{LaneResult, LaneSql, StorageError};
 use crate::gate::config::Config;
 use crate::gate::{ListCommand, OutcomeCommand, check_space, record_outcome};
-use crate::problem::Problem;
 use crate::provenance::run::{Observation, Source, storage_name};
 use crate::sql::lane as sql;
 
@@ -16,14 +15,14 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; inside, a [`Problem`]: the journal is full.
+    /// [`StorageError`]; inside, a problem: the journal is full.
     pub fn record_outcome(
         &mut self,
         storage: &impl LaneSql,
         config: &Config,
         command: &OutcomeCommand,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let reservation = self.limits.reservations.get(&command.decision_id).cloned();
@@ -52,14 +51,14 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the list must not be passed on.
+    /// [`StorageError`]; inside, a problem: the journal is full. In both cases the list must not be passed on.
     pub fn observe_list(
         &mut self,
         storage: &impl LaneSql,
         config: &Config,
         command: &ListCommand,
         now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
+    ) -> LaneResult<()> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         if let Err(full) = check_space(&self.event_facts(config, &held.state, now_ms)) {

@@ -40,7 +40,7 @@ pub enum Standing {
     Same,
     /// It is of an earlier tree: D1 was restored, and may lack rows.
     Restored,
-    /// It is of no tree that the lane had, or of another log. The lane stopped now, or it had stopped before.
+    /// The lane never had this tree, or the note belongs to another log. The lane stopped now, or it had stopped before.
     Other { is_new: bool },
 }
 

@@ -35,8 +35,8 @@ pub(super) struct Held {
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
     /// 0. Up to the state checkpoint, the agent's snapshot is as new.
     pub(super) journalled: u64,
-    /// The rate limit of callers without a credential before they are identified ([`Lane::admit`]). In memory only: an
-    /// attacker who gets the lane evicted gains little.
+    /// The rate limit of callers without a credential before they are identified ([`Lane::charge_stranger`]). In memory
+    /// only: an attacker who gets the lane evicted gains little.
     pub(super) strangers: Option<Bucket>,
 }
 

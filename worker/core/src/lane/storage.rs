@@ -10,6 +10,7 @@ use crate::approval::{Approval, ApprovalInput, HeldApproval};
 use crate::gate::{AgentState, JournalEntry, StoredAnswer};
 use crate::id::decision_position;
 use crate::metrics::Tallies;
+use crate::problem::Problem;
 use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
 
@@ -38,6 +39,9 @@ impl std::fmt::Display for StorageError {
 }
 
 impl std::error::Error for StorageError {}
+
+/// What a lane's method returns. The outer error is the storage's, the inner one is for the caller.
+pub type LaneResult<T> = Result<Result<T, Problem>, StorageError>;
 
 /// The lane's own SQLite. A statement runs completely or not at all.
 pub trait LaneSql {

@@ -103,7 +103,7 @@ pub fn effect(message: &RawObject) -> Effect {
     }
 }
 
-/// The error of a response, likewise.
+/// The error of a response. `None` for the same reasons.
 #[must_use]
 pub fn error(message: &RawObject) -> Option<RawObject> {
     unambiguous("error", message)

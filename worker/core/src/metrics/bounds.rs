@@ -2,11 +2,11 @@
 
 use super::list::Metric;
 
-/// What D1 keeps of one metric of a tenant. `ADMIT_SERIES` in `sql/d1.rs` has the numbers too.
+/// What D1 keeps of one metric of a tenant. `ADD_SERIES` in `sql/d1/metrics.rs` has the numbers too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricBound {
     pub metric: Metric,
-    /// Different names: servers with tools, credentials, limits or servers. What comes after them is counted under
+    /// Different names: servers with tools, credentials, limits or servers. Names beyond this bound are counted under
     /// [`OTHER`]. Names that D1 has keep their own series, whatever the other labels of a new series are: a server that
     /// begins to fail must not be counted under [`OTHER`].
     pub names_max: usize,
@@ -62,7 +62,7 @@ const _: () = {
 pub const MAX_OBSERVED_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// The names of series beyond [`BOUNDS`]. No server and no limit can have this name. The
-/// statements in `sql/d1.rs` have it too.
+/// statements in `sql/d1/metrics.rs` have it too.
 pub const OTHER: &str = "_other";
 
 /// A server or tool that is not registered, or was not looked up because the call was denied before.

@@ -9,10 +9,10 @@
 //! yet. So a batch that is repeated changes nothing.
 //!
 //! INVARIANT (bounded labels): the values of a label are a closed list, or names that an administrator registered.
-//! D1 keeps a bounded number of names for each metric of a tenant ([`BOUNDS`]). What comes after them is counted under
+//! D1 keeps a bounded number of names for each metric of a tenant ([`BOUNDS`]). Names beyond this bound are counted under
 //! [`OTHER`].
 //!
-//! Out of scope: the SQL (`sql/d1.rs`), and reading D1 (`worker/edge`).
+//! Out of scope: the SQL (`sql/d1/metrics.rs`), and reading D1 (`worker/edge`).
 
 mod bounds;
 mod decision;

@@ -22,7 +22,7 @@ pub struct CounterRow {
     pub metric: String,
     /// The values of the closed labels: a JSON array.
     pub labels: String,
-    /// The names, likewise.
+    /// The names: a JSON array.
     pub names: String,
     pub count: u64,
     /// What a histogram observed, in milliseconds; else 0.
@@ -52,7 +52,7 @@ pub struct LaneRow {
 pub struct Scrape {
     /// One more than [`MAX_RENDERED_SERIES`], if there are so many.
     pub counters: Vec<CounterRow>,
-    /// Likewise, of [`MAX_RENDERED_TENANTS`].
+    /// One more than [`MAX_RENDERED_TENANTS`], if there are so many.
     pub lanes: Vec<LaneRow>,
 }
 

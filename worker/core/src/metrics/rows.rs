@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::bounds::{OTHER, UNKNOWN};
 use super::decision::KeyHash;
@@ -42,21 +42,19 @@ impl<'a> RowMembers<'a> {
 
     fn of_decision(&self) -> Option<[String; 2]> {
         let (credential, names): (Credential, u8) = serde_json::from_str(self.counted).ok()?;
-        let Self { decision, reason_code, .. } = *self;
-        if [decision, reason_code, self.server, self.tool].contains(&"") {
-            return None;
-        }
-        let unknown = format!("\"{UNKNOWN}\"");
-        let server = if names >= 1 { self.server } else { &unknown };
-        let tool = if names >= 2 { self.tool } else { &unknown };
+        let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
+        let (decision, reason_code) = (raw(self.decision)?, raw(self.reason_code)?);
+        let (server, tool) = (raw(self.server)?, raw(self.tool)?);
+        let unknown = &*to_raw_value(UNKNOWN).ok()?;
+        let server = if names >= 1 { server } else { unknown };
+        let tool = if names >= 2 { tool } else { unknown };
         let credential = match credential {
             Credential::Hash(hash) => hash.label(),
             Credential::Label(label) => label,
         };
-        Some([
-            format!(r#"["decisions",[{decision},{reason_code}],[{server},{tool}]]"#),
-            format!(r#"["credential_decisions",[{decision}],["{credential}"]]"#),
-        ])
+        let of_tool = ("decisions", [decision, reason_code], [server, tool]);
+        let of_credential = ("credential_decisions", [decision], [credential]);
+        Some([serde_json::to_string(&of_tool).ok()?, serde_json::to_string(&of_credential).ok()?])
     }
 }
 

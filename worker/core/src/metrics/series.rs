@@ -110,8 +110,8 @@ impl Series<'_> {
         text
     }
 
-    /// Appends the series as JSON text. A decision does this a few times. So what stands between two values is one
-    /// text, whose length the compiler knows, and serde escapes only names that need it.
+    /// Appends the series as JSON text. A decision does this a few times. So the text between two values is one literal,
+    /// whose length is a constant, and serde escapes only names that need it.
     pub fn push(&self, out: &mut String) {
         match *self {
             Self::DegradedDecision => put!(out, r#"["degraded_decisions",[],[]]"#),

@@ -8,20 +8,19 @@
 //! only strings, integers, booleans, arrays and objects: no fractions and no nulls. So serializing a
 //! body gives its canonical form directly. A test pins it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use utoipa::openapi::Object;
 
-use super::head::{
-    LANE_CHECKPOINT_KIND, LaneCheckpointBody, REGISTRY_EVENT_KIND, RegistryEventBody,
-};
-use super::kind::only;
+use super::head::{LaneCheckpointBody, RegistryEventBody};
+use super::kind::{ReceiptKind, only};
 use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::json::{self, Json};
 use crate::provenance::Provenance;
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
+use crate::text_enum::text_enum;
 use crate::tlog::tile::MAX_ENTRY_BYTES;
 use crate::trust::SourceTrust;
 
@@ -66,23 +65,20 @@ impl Body<'_> {
     /// The kind of its journal row, by which D1's trigger distributes it. Not always the body's: the tables of D1 have a
     /// closed list.
     #[must_use]
-    pub const fn row_kind(&self) -> &'static str {
+    pub const fn row_kind(&self) -> ReceiptKind {
         match self {
-            Self::Decision(_) => DECISION_KIND,
-            Self::Approval(_) | Self::DeadLetter(_) => APPROVAL_KIND,
-            Self::Outcome(_) => OUTCOME_KIND,
-            Self::Registry(_) => REGISTRY_KIND,
-            Self::LaneCheckpoint(_) => LANE_CHECKPOINT_KIND,
-            Self::RegistryEvent(_) => REGISTRY_EVENT_KIND,
+            Self::Decision(_) => ReceiptKind::Decision,
+            Self::Approval(_) | Self::DeadLetter(_) => ReceiptKind::Approval,
+            Self::Outcome(_) => ReceiptKind::Outcome,
+            Self::Registry(_) => ReceiptKind::Registry,
+            Self::LaneCheckpoint(_) => ReceiptKind::LaneCheckpoint,
+            Self::RegistryEvent(_) => ReceiptKind::RegistryEvent,
         }
     }
 }
 
-/// The `kind` of a [`DecisionBody`].
-pub const DECISION_KIND: &str = "decision";
-
 fn decision_kind() -> Object {
-    only(DECISION_KIND)
+    only(ReceiptKind::Decision)
 }
 
 /// The receipt of a decision.
@@ -109,7 +105,7 @@ pub struct DecisionBody<'a> {
     pub epoch: u64,
     pub key_id: &'a str,
     #[schema(schema_with = decision_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     pub matched_policies: &'a [String],
     pub obligations: Obligations<'a>,
@@ -167,11 +163,8 @@ pub struct Obligations<'a> {
     pub redact_fields: &'a [String],
 }
 
-/// The `kind` of an [`ApprovalBody`].
-pub const APPROVAL_KIND: &str = "approval";
-
 fn approval_kind() -> Object {
-    only(APPROVAL_KIND)
+    only(ReceiptKind::Approval)
 }
 
 /// The receipt of a step of an approval.
@@ -193,7 +186,7 @@ pub struct ApprovalBody<'a> {
     /// The credential that decided, or that made the call.
     pub key_id: &'a str,
     #[schema(schema_with = approval_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
@@ -205,11 +198,8 @@ pub struct ApprovalBody<'a> {
     pub version: u8,
 }
 
-/// The `kind` of a [`DeadLetterBody`].
-pub const DEAD_LETTER_KIND: &str = "dead_letter";
-
 fn dead_letter_kind() -> Object {
-    only(DEAD_LETTER_KIND)
+    only(ReceiptKind::DeadLetter)
 }
 
 /// The receipt of a message to the webhook that was given up.
@@ -227,7 +217,7 @@ pub struct DeadLetterBody<'a> {
     /// The decision that asked for the approval.
     pub decision_id: &'a str,
     #[schema(schema_with = dead_letter_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     /// The receiver's HTTP status at the last attempt; 0 if it did not answer.
     pub last_status: u16,
@@ -241,43 +231,23 @@ pub struct DeadLetterBody<'a> {
     pub version: u8,
 }
 
-/// The `kind` of a [`RegistryBody`].
-pub const REGISTRY_KIND: &str = "registry";
-
 fn registry_kind() -> Object {
-    only(REGISTRY_KIND)
+    only(ReceiptKind::Registry)
 }
 
-/// An event of an agent. Its receipt and its audit event have this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub enum AgentEvent {
-    /// An administrator lifted the lane's own quarantine.
-    #[serde(rename = "agent_restored")]
-    Restored,
-    /// An administrator lifted the taint of the agent and of all its runs.
-    #[serde(rename = "agent_untainted")]
-    Untainted,
-    /// Untrusted text tainted the agent without a call.
-    #[serde(rename = "agent_tainted")]
-    Tainted,
-    /// A harness stated what the user asked for in a run of the agent.
-    #[serde(rename = "run_started")]
-    RunStarted,
-    /// A caller reported the outcome of its call.
-    #[serde(rename = "outcome_reported")]
-    OutcomeReported,
-}
-
-impl AgentEvent {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Restored => "agent_restored",
-            Self::Untainted => "agent_untainted",
-            Self::Tainted => "agent_tainted",
-            Self::RunStarted => "run_started",
-            Self::OutcomeReported => "outcome_reported",
-        }
+text_enum! {
+    /// An event of an agent. Its receipt and its audit event have this name.
+    AgentEvent {
+        /// An administrator lifted the lane's own quarantine.
+        Restored = "agent_restored",
+        /// An administrator lifted the taint of the agent and of all its runs.
+        Untainted = "agent_untainted",
+        /// Untrusted text tainted the agent without a call.
+        Tainted = "agent_tainted",
+        /// A harness stated what the user asked for in a run of the agent.
+        RunStarted = "run_started",
+        /// A caller reported the outcome of its call.
+        OutcomeReported = "outcome_reported",
     }
 }
 
@@ -293,7 +263,7 @@ pub struct RegistryBody<'a> {
     pub decision_id: &'a str,
     pub epoch: u64,
     #[schema(schema_with = registry_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
@@ -303,45 +273,31 @@ pub struct RegistryBody<'a> {
     pub version: u8,
 }
 
-/// The `kind` of an [`OutcomeBody`].
-pub const OUTCOME_KIND: &str = "outcome";
-
 fn outcome_kind() -> Object {
-    only(OUTCOME_KIND)
+    only(ReceiptKind::Outcome)
 }
 
-/// How an upstream's answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// The upstream ended it.
-    Complete,
-    /// The caller went away.
-    CallerGone,
-    /// The upstream could not be reached, or broke the connection.
-    UpstreamFailed,
-    /// The upstream took longer than its server's limits allow.
-    TimedOut,
-    /// The answer had more bytes than its server's limit allows.
-    TooLarge,
-    /// The answer could not be passed on.
-    Refused,
+text_enum! {
+    /// How an upstream's answer ended.
+    Ending {
+        /// The upstream ended it.
+        Complete = "complete",
+        /// The caller went away.
+        CallerGone = "caller_gone",
+        /// The upstream could not be reached, or broke the connection.
+        UpstreamFailed = "upstream_failed",
+        /// The upstream took longer than its server's limits allow.
+        TimedOut = "timed_out",
+        /// The answer had more bytes than its server's limit allows.
+        TooLarge = "too_large",
+        /// The answer could not be passed on.
+        Refused = "refused",
+    }
 }
 
 impl Ending {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::CallerGone => "caller_gone",
-            Self::UpstreamFailed => "upstream_failed",
-            Self::TimedOut => "timed_out",
-            Self::TooLarge => "too_large",
-            Self::Refused => "refused",
-        }
-    }
-
     /// The audit event of an answer that ended badly.
+    #[must_use]
     pub const fn event(self) -> Option<&'static str> {
         match self {
             Self::Complete | Self::CallerGone => None,
@@ -368,7 +324,7 @@ pub struct OutcomeBody<'a> {
     /// How the answer ended.
     pub ending: Ending,
     #[schema(schema_with = outcome_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     pub prev_hash: &'a str,
     /// Whether the shield withheld the answer from the caller; absent if not.

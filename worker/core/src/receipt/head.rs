@@ -1,25 +1,19 @@
 //! The receipts of a tenant's head log: what its lanes signed, and what changed in its registry.
 
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 use utoipa::openapi::Object;
 
-use super::kind::only;
+use super::kind::{ReceiptKind, only};
 use crate::json;
 
-/// The `kind` of a [`LaneCheckpointBody`].
-pub const LANE_CHECKPOINT_KIND: &str = "lane_checkpoint";
-
 fn lane_checkpoint_kind() -> Object {
-    only(LANE_CHECKPOINT_KIND)
+    only(ReceiptKind::LaneCheckpoint)
 }
 
-/// The `kind` of a [`RegistryEventBody`].
-pub const REGISTRY_EVENT_KIND: &str = "registry_event";
-
 fn registry_event_kind() -> Object {
-    only(REGISTRY_EVENT_KIND)
+    only(ReceiptKind::RegistryEvent)
 }
 
 /// The receipt of a checkpoint that a lane of the tenant signed.
@@ -31,7 +25,7 @@ pub struct LaneCheckpointBody<'a> {
     /// The number of the receipt that is the first entry of the lane's log.
     pub first: u64,
     #[schema(schema_with = lane_checkpoint_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     /// The lane that signed.
     pub of_lane: u16,
@@ -54,7 +48,7 @@ pub struct RegistryEventBody<'a> {
     /// `registry.` and the epoch that the change began.
     pub event_id: &'a str,
     #[schema(schema_with = registry_event_kind)]
-    pub kind: &'a str,
+    pub kind: ReceiptKind,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
@@ -75,23 +69,30 @@ pub struct RegistryEvent {
     pub source: String,
 }
 
+/// The members of an event in the order of RFC 8785.
+#[derive(Serialize)]
+struct Canonical<'a> {
+    at_ms: u64,
+    detail: &'a RawValue,
+    event_id: &'a str,
+    kind: &'a str,
+    source: &'a str,
+}
+
 impl RegistryEvent {
     /// The event in the form of RFC 8785: an object with the members `at_ms`, `detail`, `event_id`, `kind` and
     /// `source`. A detail that is not JSON is a string.
     #[must_use]
     pub fn canonical(&self) -> String {
         let Self { at_ms, detail, event_id, kind, source } = self;
-        let text = |text: &str| Json::from(text).to_string();
         let detail = match json::parse(detail.as_bytes()) {
-            Ok(detail) => detail.canonical(),
-            Err(_) => text(detail),
+            Ok(detail) => RawValue::from_string(detail.canonical()),
+            Err(_) => to_raw_value(detail),
         };
-        format!(
-            r#"{{"at_ms":{at_ms},"detail":{detail},"event_id":{},"kind":{},"source":{}}}"#,
-            text(event_id),
-            text(kind),
-            text(source)
-        )
+        // Both are JSON, and plain data always serializes.
+        let detail = &*detail.unwrap_or_else(|_| RawValue::NULL.to_owned());
+        serde_json::to_string(&Canonical { at_ms: *at_ms, detail, event_id, kind, source })
+            .unwrap_or_default()
     }
 
     /// SHA-256 of the canonical form, in lower-case hex.
@@ -112,7 +113,7 @@ mod tests {
         let (checkpoint, _) = seal(&Body::LaneCheckpoint(LaneCheckpointBody {
             checkpoint: "o\n1\nr\n\n— o s\n",
             first: 1,
-            kind: LANE_CHECKPOINT_KIND,
+            kind: ReceiptKind::LaneCheckpoint,
             lane: HEAD_LANE,
             of_lane: 3,
             prev_hash: GENESIS,
@@ -125,7 +126,7 @@ mod tests {
         let (event, _) = seal(&Body::RegistryEvent(RegistryEventBody {
             event_hash: "h",
             event_id: "registry.4",
-            kind: REGISTRY_EVENT_KIND,
+            kind: ReceiptKind::RegistryEvent,
             lane: HEAD_LANE,
             prev_hash: GENESIS,
             seq: 8,

@@ -10,4 +10,5 @@ pub mod retention;
 pub use body::*;
 pub use chain::ChainHead;
 pub use head::*;
+pub use kind::ReceiptKind;
 pub use proof::{ConsistencyProof, HashedEvent, InclusionProof, Logged, RegistryEvents};

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::text_enum::text_enum;
+
 /// How long an upstream may take until the head of its answer, connecting included.
 pub const DEFAULT_FIRST_BYTE_TIMEOUT_MS: u32 = 30_000;
 /// How long a whole answer may take: enough for a long-running tool.
@@ -105,15 +107,16 @@ pub struct UpstreamCredential {
     pub header: String,
 }
 
-/// How a call that is denied is answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DenialForm {
-    /// A tool result with `isError`, which models read.
-    #[default]
-    Result,
-    /// A JSON-RPC error.
-    Error,
+text_enum! {
+    /// How a call that is denied is answered.
+    #[derive(Default)]
+    DenialForm {
+        /// A tool result with `isError`, which models read.
+        #[default]
+        Result = "result",
+        /// A JSON-RPC error.
+        Error = "error",
+    }
 }
 
 /// A request that calls a tool.

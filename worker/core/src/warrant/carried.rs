@@ -96,7 +96,7 @@ impl Carried {
         }
     }
 
-    /// The same, refused because of what else the request has.
+    /// Refuses the warrant because the request conflicts with it.
     #[must_use]
     pub fn refused(self, reason: &str) -> Self {
         let refusal = Refusal::new(ReasonCode::WarrantMalformed, reason).before_signatures();

@@ -1,9 +1,9 @@
-//! Whether what a caller presents carries a call, as far as the warrant itself says.
+//! Checks a call against its warrant, without the registry.
 //!
-//! What needs the registry is the lane's to check: whether the root is trusted, revocations, clearance, the agent,
+//! The lane checks what needs the registry: whether the root is trusted, revocations, clearance, the agent,
 //! and whether the proof was used.
 //!
-//! What needs no cryptography comes first, and such a refusal says so.
+//! Checks without cryptography come first; their refusals are marked.
 
 use std::rc::Rc;
 
@@ -140,7 +140,7 @@ impl Cache {
     }
 }
 
-/// The links of what is presented, as they say. Nothing about them is verified.
+/// Reads the links without verifying them.
 ///
 /// # Errors
 ///

@@ -66,7 +66,7 @@ impl Refusal {
         Self::new(code, text)
     }
 
-    /// A refusal of what is no warrant.
+    /// The refusal of bytes that cannot be read as a warrant.
     #[must_use]
     #[inline(never)]
     pub fn malformed(reason: &str) -> Self {

@@ -432,7 +432,7 @@ impl Gate {
         let metrics = &batch.metrics;
         if batch.has_new_series {
             let named = params![TENANT, metrics.named_series()];
-            self.database.execute(d1::ADMIT_SERIES, named).unwrap();
+            self.database.execute(d1::ADD_SERIES, named).unwrap();
         }
         if !batch.report.totals.is_empty() {
             let totals = params![TENANT, self.number, batch.report.totals.encode()];

@@ -246,7 +246,7 @@ fn of_agent(token: Token<'_>) -> Result<(Token<'_>, &str, u16), Problem> {
     Ok((token, agent, lane))
 }
 
-/// Step 5: the command for the lane.
+/// Step 4: the command for the lane.
 ///
 /// # Errors
 ///
@@ -475,7 +475,10 @@ fn refuse(
 
 fn unreadable(error: serde_json::Error) -> Problem {
     log::write(&Line::new(Event::CredentialUnreadable, of_json(&error)));
-    Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
+    Problem::new(
+        ProblemCode::RegistryUnavailable,
+        "the registry cannot be read; the worker's log says why",
+    )
 }
 
 /// The credential of an `Authorization: Bearer` header.

@@ -2,7 +2,7 @@
 
 use gateward_admin::api::approvals::ApprovalFilter;
 use gateward_core::approval::Approval;
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use gateward_core::sql::d1::{
     APPROVAL, APPROVALS, APPROVALS_OF_AGENT, APPROVALS_OF_AGENT_AND_STATUS, APPROVALS_OF_GROUP,
     APPROVALS_OF_STATUS,
@@ -12,6 +12,7 @@ use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::{number, read};
+use crate::answer::internal;
 
 #[derive(Deserialize)]
 struct ApprovalRow {
@@ -21,7 +22,7 @@ struct ApprovalRow {
 impl ApprovalRow {
     fn parse(self) -> Result<Approval, Problem> {
         serde_json::from_str(&self.record)
-            .map_err(|_| Problem::new(ProblemCode::Internal, "the approval's row cannot be read"))
+            .map_err(|_| internal("the approval's row cannot be read"))
     }
 }
 

@@ -24,6 +24,7 @@ pub struct DecisionRow {
     pub server: String,
     pub tool: String,
     pub decision: Decision,
+    // Text, because rows of older versions may have codes that no longer exist.
     pub reason_code: String,
     pub response: String,
 }

@@ -2,7 +2,7 @@
 
 use gateward_core::lane::FlushBatch;
 use gateward_core::sql::d1::{
-    ADMIT_SERIES, COUNT_ROWS, COUNT_TOTALS, EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH,
+    ADD_SERIES, COUNT_ROWS, COUNT_TOTALS, EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH,
     LOG_CHECKPOINT, PING, STORED_HASHES,
 };
 use js_sys::futures::JsFuture;
@@ -56,7 +56,7 @@ pub async fn flush(env: &Env, tenant: &str, lane: u16, batch: &FlushBatch) -> Re
     let metrics = &batch.metrics;
     if batch.has_new_series {
         let named = metrics.named_series();
-        statements.push(statement(ADMIT_SERIES, &[tenant.clone(), text(&named)]));
+        statements.push(statement(ADD_SERIES, &[tenant.clone(), text(&named)]));
     }
     // With each report that has totals: the next one adds to those of the report that D1 has.
     if !batch.report.totals.is_empty() {

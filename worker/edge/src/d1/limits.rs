@@ -1,7 +1,7 @@
 //! The limits of an agent and of a credential, and those that lanes share.
 
 use gateward_core::limit::{Limit, RequestRate};
-use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::problem::Problem;
 use gateward_core::registry::SharedLimit;
 use gateward_core::sql::d1::{LIMITS_OF, SHARED_LIMITS};
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::read;
+use crate::answer::internal;
 
 #[derive(Deserialize)]
 struct LimitsRow {
@@ -70,6 +71,5 @@ pub async fn shared(env: &Env, tenant: &str) -> Result<Vec<SharedLimit>, Problem
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    serde_json::from_str(text)
-        .map_err(|_| Problem::new(ProblemCode::Internal, "a limit cannot be read"))
+    serde_json::from_str(text).map_err(|_| internal("a limit cannot be read"))
 }

@@ -1,7 +1,7 @@
 //! The table `receipts`, and receipts in journal rows.
 
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::receipt::{self, StoredReceipt};
+use gateward_core::receipt::{ReceiptKind, StoredReceipt};
 use gateward_core::sql::d1::{OUTCOME, RECEIPTS};
 use serde::Deserialize;
 use worker::Env;
@@ -67,13 +67,13 @@ pub fn outcome_in_journal(rows: &str, decision_id: &str) -> Result<Option<String
     }
     let rows: Vec<JournalRow> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
     let outcome = |row: &JournalRow| {
-        row.kind.as_deref() == Some(receipt::OUTCOME_KIND) && row.decision_id == decision_id
+        row.kind.as_deref() == Some(ReceiptKind::Outcome.as_str()) && row.decision_id == decision_id
     };
     Ok(rows.into_iter().find(outcome).map(|row| row.receipt))
 }
 
 fn unreadable_journal() -> Problem {
-    Problem::new(ProblemCode::LaneUnavailable, "the lane's journal cannot be read")
+    Problem::new(ProblemCode::LaneUnavailable, "the lane's journal cannot be read; try again")
 }
 
 /// The receipts in a JSON array of journal rows.

@@ -89,7 +89,10 @@ pub async fn load_listing(
 
 pub fn unreadable(why: impl std::fmt::Display) -> Problem {
     log::write(&Line::new(Event::RegistryUnreadable, why));
-    Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
+    Problem::new(
+        ProblemCode::RegistryUnavailable,
+        "the registry cannot be read; the worker's log says why",
+    )
 }
 
 pub async fn load_reader(

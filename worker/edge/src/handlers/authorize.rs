@@ -1,4 +1,4 @@
-//! `POST /v1/authorize`: steps 1 to 5 of a call; the lane does the rest.
+//! `POST /v1/authorize`: steps 1 to 4 of a call; the lane does the rest.
 
 use crate::answer::{Answer, Answered};
 use crate::app::App;
@@ -20,7 +20,8 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
     drop(bytes);
     let mut carried = Carried::only(warrants::in_headers(request), in_body);
     if call.nonce.is_some() {
-        let reason = "A call with a warrant must not have a `nonce`: its proof is good once.";
+        let reason =
+            "A call with a warrant must not have a `nonce`: each proof is valid for one call.";
         carried = carried.map(|carried| carried.refused(reason));
     }
     if call.agent != agent {

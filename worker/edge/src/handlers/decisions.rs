@@ -11,7 +11,7 @@ use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use serde_json::value::RawValue;
 
-use crate::answer::{Answer, Answered};
+use crate::answer::{Answer, Answered, internal};
 use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
@@ -24,7 +24,7 @@ use crate::lane;
 const AFTER_ALL_IDS: &str = "g";
 
 fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
-    let unreadable = |_| Problem::new(ProblemCode::Internal, "the decision's row cannot be read");
+    let unreadable = |_| internal("the decision's row cannot be read");
     Ok(DecisionView {
         decision_id: row.decision_id,
         lane: row.lane,

@@ -60,7 +60,7 @@ struct Judgement<'a> {
     decision: ProxyDecision,
 }
 
-/// Steps 2 to 5, for the original request.
+/// Steps 2 to 4, for the original request.
 async fn judge<'a>(
     request: &'a Request,
     app: &App,
@@ -82,7 +82,8 @@ async fn judge<'a>(
     authentication::identify(request, app, &command)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
     warrants::keep_chain(request, app, &command);
-    let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
+    let undecided =
+        || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide; try again");
     let decision = reply.decision.ok_or_else(undecided)?;
     Ok((Judgement { tenant: token.tenant, agent, decision }, rate))
 }

@@ -14,7 +14,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EACH, SharedLimit, SubjectKind};
 use worker::{Date, Env};
 
-use crate::answer::{Answer, Answered};
+use crate::answer::{Answer, Answered, internal};
 use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
@@ -164,5 +164,5 @@ fn now() -> At {
 }
 
 fn unreadable() -> Problem {
-    Problem::new(ProblemCode::Internal, "what was used of a limit cannot be read")
+    internal("what was used of a limit cannot be read")
 }

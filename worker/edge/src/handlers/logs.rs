@@ -16,7 +16,7 @@ use gateward_core::tlog::{Hash, Layer, TILE_WIDTH, TilePath, leaf_hash};
 use serde::Deserialize;
 use worker::worker_sys::web_sys::Response;
 
-use crate::answer::{Answer, Answered, whole};
+use crate::answer::{Answer, Answered, internal, whole};
 use crate::app::App;
 use crate::authentication;
 use crate::authentication::Caller;
@@ -130,7 +130,7 @@ pub async fn with_checkpoint(
         }
     }
     io::with_body(&answer, &body, applied)
-        .map_err(|_| Problem::new(ProblemCode::Internal, "the response could not be written"))
+        .map_err(|_| internal("the response could not be written"))
 }
 
 async fn logged(

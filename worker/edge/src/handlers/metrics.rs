@@ -2,10 +2,9 @@
 
 use gateward_core::log::Event;
 use gateward_core::metrics::CONTENT_TYPE;
-use gateward_core::problem::{Problem, ProblemCode};
 use worker::Date;
 
-use crate::answer::{Answered, whole};
+use crate::answer::{Answered, internal, whole};
 use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
@@ -19,7 +18,7 @@ pub async fn scrape(app: &App, caller: &Caller) -> Answered {
     let scrape = d1::metrics::scrape(&app.env, tenant, now_ms).await?;
     let text = scrape.render(now_ms).map_err(|error| {
         log::write(&app.line(Event::MetricsUnavailable, &error));
-        Problem::new(ProblemCode::Internal, "the metrics cannot be read")
+        internal("the metrics cannot be read")
     })?;
     whole(Head::of_type(200, CONTENT_TYPE, &app.request_id).with(&text))
 }

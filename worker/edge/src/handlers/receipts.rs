@@ -13,7 +13,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, ChainHead, GENESIS, StoredReceipt};
 use serde_json::value::RawValue;
 
-use crate::answer::{Answer, Answered};
+use crate::answer::{Answer, Answered, internal};
 use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
@@ -27,7 +27,7 @@ use crate::lane;
 const MAX_VERIFIED: u64 = 10_000;
 
 fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
-    let unreadable = |_| Problem::new(ProblemCode::Internal, "the receipt's row cannot be read");
+    let unreadable = |_| internal("the receipt's row cannot be read");
     Ok(ReceiptView {
         receipt_id: receipt_id(lane, row.seq),
         lane,

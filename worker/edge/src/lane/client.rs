@@ -50,7 +50,7 @@ pub fn object(tenant: &str, lane: u16) -> String {
     format!("{tenant}/{lane}")
 }
 
-/// Step 5. The lane's response is passed on to the caller. The command is encoded and sent before this
+/// Step 4. The lane's response is passed on to the caller. The command is encoded and sent before this
 /// returns, so the caller may drop it while the lane decides.
 pub fn call(
     env: &Env,
@@ -103,7 +103,7 @@ impl From<Problem> for Refused {
     }
 }
 
-/// Step 5 of a proxy, which forwards the call or answers it. The command is sent before this returns.
+/// Step 4 of a proxy, which forwards the call or answers it. The command is sent before this returns.
 pub fn judge(
     env: &Env,
     command: &GateCommand,

@@ -208,7 +208,8 @@ pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Pr
     let local = upstream.local && app.settings.local_targets;
     Target::parse(&upstream.url, local).map_err(|must| {
         log::write(&app.line(Event::UpstreamAddressRefused, format!("it {must}")));
-        Problem::new(ProblemCode::UpstreamForbidden, "the server's address is not allowed")
+        let detail = "the server's address is not allowed; the worker's log says why";
+        Problem::new(ProblemCode::UpstreamForbidden, detail)
     })
 }
 
@@ -348,7 +349,8 @@ fn credential_value(
     let refuse = |why: &str| {
         let line = app.line(Event::UpstreamCredentialUnusable, format!("`{binding}`: {why}"));
         log::write(&Line { tenant: Some(tenant), ..line });
-        Problem::new(ProblemCode::Misconfigured, "the server's credential is not set up")
+        let detail = "the server's credential is not set up; the worker's log says why";
+        Problem::new(ProblemCode::Misconfigured, detail)
     };
     if !binding.starts_with(CREDENTIAL_BINDING_PREFIX) {
         return Err(refuse("this is not the name of an upstream credential"));
@@ -490,8 +492,6 @@ fn ending(thrown: &JsValue) -> Ending {
 }
 
 fn named(name: &str) -> Ending {
-    [Ending::Complete, Ending::CallerGone, Ending::TimedOut, Ending::TooLarge, Ending::Refused]
-        .into_iter()
-        .find(|ending| ending.as_str() == name)
-        .unwrap_or(Ending::UpstreamFailed)
+    let mut endings = Ending::ALL.into_iter();
+    endings.find(|ending| ending.as_str() == name).unwrap_or(Ending::UpstreamFailed)
 }

@@ -7,6 +7,7 @@ use gateward_core::problem::ProblemCode::{
     LimitReached, MalformedRequest, Misconfigured, NonceReplayed, NotFound, Overloaded,
     PreconditionFailed, RateLimited, RegistryUnavailable, SignatureInvalid, SignatureRequired,
     SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized, UnsupportedMediaType,
+    UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable,
 };
 use gateward_core::route::{Access, Route};
 use gateward_core::scope::Scope;
@@ -43,6 +44,10 @@ pub(super) const CREDENTIAL: [ProblemCode; 9] = [
 
 /// Problems of any request except a GET: the body is read even if it must be empty.
 pub(super) const BODY: [ProblemCode; 3] = [MalformedRequest, BodyTooLarge, Overloaded];
+
+/// Problems of asking a server for its tools.
+pub(super) const DISCOVERY: [ProblemCode; 4] =
+    [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
 
 /// Types of requests and answers: requests may leave out members with a default.
 pub(super) const IN_REQUESTS: [&str; 2] = ["Upstream", "UpstreamCredential"];

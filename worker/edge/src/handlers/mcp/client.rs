@@ -238,7 +238,7 @@ impl McpClient {
 
     /// The refusal of a message when the lane's reply does not fit the command.
     pub fn undecided(&self, id: Option<&str>) -> Refusal {
-        let detail = "the lane's reply does not fit the request";
+        let detail = "the lane's reply does not fit the request; try again";
         let problem = Problem::new(ProblemCode::LaneUnavailable, detail);
         Refusal::problem(&self.app, self.era, id, &problem)
     }

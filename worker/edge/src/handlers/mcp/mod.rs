@@ -1,6 +1,6 @@
 //! `/mcp/{server}`: a filtering reverse proxy for MCP servers, for both eras of the protocol.
 //!
-//! The core classifies each message (`gateward_core::mcp`), and the lane decides or admits it. Only then is it
+//! The core classifies each message (`gateward_core::mcp`), and the lane decides it, or lets it pass. Only then is it
 //! forwarded, unchanged. A message that cannot be parsed is answered here.
 
 mod client;
@@ -20,7 +20,7 @@ use futures_util::future::{Either, select};
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, INPUT_RESPONSES, Purpose};
 use gateward_core::gate::proxy::{AnswerRules, ProxyDecision};
-use gateward_core::json::Json;
+use gateward_core::json::{self, Json};
 use gateward_core::mcp::error::{
     DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT, as_event,
 };
@@ -255,10 +255,10 @@ async fn authenticate(
         let id = message::id_of_request(&body.bytes);
         Refusal::problem(app, era, id.as_deref(), &why)
     })?;
-    let admit =
+    let call =
         Claims::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Message { cost: 1 };
-    let command = authentication::command(request, app, &token, lane, signature, purpose, admit);
+    let command = authentication::command(request, app, &token, lane, signature, purpose, call);
     let command = command.map_err(problem)?;
     Ok((McpClient::new(app, request, command, era), body))
 }
@@ -280,8 +280,8 @@ async fn session(
         let detail = "Bad Request: Mcp-Session-Id header is required";
         return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
     }
-    let Admitted { upstream, rules, rate } =
-        admitted(&client, &claims, (&request.method, Json::Null), 1, None).await?;
+    let PassedMessage { upstream, rules, rate } =
+        ask_lane(&client, &claims, (&request.method, Json::Null), 1, None).await?;
     let mut sent = fields.forwarded(era, &Removed::default());
     sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
     let claims = vec![Rc::new(claims)];
@@ -292,29 +292,29 @@ async fn session(
     exchange(filter, false, sent, None, Vec::new(), rate).await
 }
 
-/// A message that calls no tool and may be forwarded.
-struct Admitted {
+/// A message that calls no tool, and that the lane lets pass.
+struct PassedMessage {
     upstream: Upstream,
     rules: AnswerRules,
     rate: RateFields,
 }
 
-/// Asks the lane to admit a message that calls no tool. `beside` is what the message says ([`Message::beside`]). The
-/// message counts as `cost` requests of the agent's rate.
-async fn admitted(
+/// Asks the lane whether a message that calls no tool may pass. `beside` is what the message says
+/// ([`Message::beside`]). The message counts as `cost` requests of the agent's rate.
+async fn ask_lane(
     client: &McpClient,
     claims: &Claims,
     (what, beside): (&str, Json),
     cost: u32,
     id: Option<&str>,
-) -> Result<Admitted, Refusal> {
+) -> Result<PassedMessage, Refusal> {
     let purpose = Purpose::Message { cost };
     let command = client.command(claims, purpose, (what, ""), Json::Object(Vec::new()));
     let command = GateCommand { beside, ..command };
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     let Judged { reply, rate } = client.judge(&command).await.map_err(refused)?;
     match (reply.decision, reply.upstream) {
-        (None, Some(upstream)) => Ok(Admitted { upstream, rules: reply.answer, rate }),
+        (None, Some(upstream)) => Ok(PassedMessage { upstream, rules: reply.answer, rate }),
         (Some(decision), _) => Err(denied(client, &decision, what, id, rate)),
         (None, None) => Err(client.undecided(id)),
     }
@@ -335,7 +335,7 @@ fn denied(
     Refusal { status, rate, ..Refusal::new(client.era, &error) }
 }
 
-/// Decides or admits one message.
+/// Decides a message that calls a tool. Asks the lane whether any other message may pass.
 async fn judge(
     client: &McpClient,
     claims: &Rc<Claims>,
@@ -380,8 +380,8 @@ async fn judge(
     };
     // A subscription to many resources costs as much as many subscriptions.
     let cost = u32::try_from(candidates.len().max(1)).unwrap_or(u32::MAX);
-    let Admitted { upstream, rules, rate } =
-        admitted(client, claims, (what, message.beside(false)), cost, id).await?;
+    let PassedMessage { upstream, rules, rate } =
+        ask_lane(client, claims, (what, message.beside(false)), cost, id).await?;
     if !candidates.is_empty() {
         let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
         let visible = client.visible(claims, candidates, action::said(message)).await;
@@ -441,6 +441,7 @@ async fn decide(
     }
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
+    command.call.rounded = json::rounded(message.text.as_bytes());
     command.beside = message.beside(true);
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     if let Some(instruction) = action::instruction(message).map_err(refuse)? {
@@ -476,6 +477,7 @@ async fn decide(
     let rules = reply.answer;
     // The outcome is recorded without the arguments.
     command.call.input = Json::Object(Vec::new());
+    command.call.rounded = Vec::new();
     command.beside = Json::Null;
     command.warrant = None;
     let decided = Rc::new(Passed::new(command, decision, rules.clone()));

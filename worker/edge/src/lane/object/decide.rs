@@ -53,12 +53,12 @@ impl GateLane {
         let ttl_ms = settings.config.registry_ttl_ms;
         let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
         let (mut window_asks, mut windows) = (0, AskedWindows::default());
-        let mut admitted = false;
+        let mut charged = false;
         loop {
             let now_ms = Date::now().as_millis();
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            match self.step(settings, command, held, (&answers, &windows), &mut admitted, now_ms)? {
+            match self.step(settings, command, held, (&answers, &windows), &mut charged, now_ms)? {
                 Stepped::Decided(reply) => {
                     self.withdraw(command, &windows, &reply.counted_in);
                     return Ok(reply);
@@ -88,7 +88,7 @@ impl GateLane {
                 let reply = match is_away {
                     true => {
                         let told = (&mut answers, &mut windows);
-                        self.decide_unconfirmed(settings, command, told, &mut admitted).await?
+                        self.decide_unconfirmed(settings, command, told, &mut charged).await?
                     }
                     false => None,
                 };
@@ -105,7 +105,7 @@ impl GateLane {
         settings: &Settings,
         command: &GateCommand,
         (answers, windows): (&mut Answers<'_>, &mut AskedWindows),
-        admitted: &mut bool,
+        charged: &mut bool,
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
@@ -115,7 +115,7 @@ impl GateLane {
         for _ in 0..=MAX_ASKS + 1 + MAX_WINDOW_ASKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
-            match self.step(settings, routed, held, (answers, windows), admitted, now_ms)? {
+            match self.step(settings, routed, held, (answers, windows), charged, now_ms)? {
                 Stepped::Decided(reply) => return Ok(Some(reply)),
                 Stepped::NotCounted(asked) => self.ask_windows(routed, asked, windows).await,
                 Stepped::NotLoaded => return Ok(None),
@@ -220,14 +220,15 @@ impl GateLane {
         })
     }
 
-    /// Steps 6 to 12, without an await. `admitted`: whether the call went through [`Lane::admit`].
+    /// Steps 5 to 12, without an await. `charged`: whether the call went through
+    /// [`Lane::charge_stranger`].
     fn step(
         &self,
         settings: &Settings,
         command: &GateCommand,
         held: Option<(CallRecords, bool)>,
         (answers, windows): (&Answers<'_>, &AskedWindows),
-        admitted: &mut bool,
+        charged: &mut bool,
         now_ms: u64,
     ) -> Result<Stepped, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);
@@ -235,10 +236,12 @@ impl GateLane {
         let answers = lane::Answers { leases: answers.as_slice(), windows: windows.answers() };
         let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
-            if !*admitted && let Err(problem) = lane.admit(storage, command, &records, now_ms)? {
+            if !*charged
+                && let Err(problem) = lane.charge_stranger(storage, command, &records, now_ms)?
+            {
                 return Ok(Err(problem));
             }
-            *admitted = true;
+            *charged = true;
             // A call that asked other objects got as far as its tool.
             if !complete
                 && (answers.were_asked()

@@ -32,9 +32,8 @@ use gateward_core::isolate::memory::Held;
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
 };
-use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
+use gateward_core::lane::{DecideOutcome, Lane, LaneResult, PUSH_AGAIN_MS};
 use gateward_core::log::{Event, Line};
-use gateward_core::problem::Problem;
 use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
@@ -195,11 +194,11 @@ impl GateLane {
             lane.decide_approval(storage, &settings.config, command, epoch, now_ms)
         });
         match decided {
-            Ok(Ok(DecideOutcome::Done { body, revision })) => {
+            Ok(DecideOutcome::Done { body, revision }) => {
                 Head::new(200, request_id).field("etag", etag(revision)).with(&body)
             }
-            Ok(Ok(DecideOutcome::Outdated)) => status(OUTDATED),
-            Ok(Err(problem)) => http::problem(&problem, request_id),
+            Ok(DecideOutcome::Outdated) => status(OUTDATED),
+            Ok(DecideOutcome::Refused(problem)) => http::problem(&problem, request_id),
             Err(failure) => {
                 let detail = format!("a decision on an approval failed: {}", failure.0);
                 let line = Line::new(Event::LaneStorageFailed, detail);
@@ -309,9 +308,6 @@ impl GateLane {
         Ok(LaneReply::Done)
     }
 }
-
-/// What a lane's method returns. The outer error is the storage's, the inner one is for the caller.
-type LaneResult<T> = std::result::Result<std::result::Result<T, Problem>, StorageError>;
 
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
     let status = if reply.terminal { TERMINAL } else { reply.status };
