@@ -8,4 +8,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tools.sh
 
-node "$(openapi_typescript)" --file tests/support/openapi-ts.config.ts --no-log-file --silent
+node "$(openapi_generator)" --file tests/support/openapi-ts.config.ts --no-log-file --silent

@@ -68,7 +68,7 @@ if [ -n "$all" ]; then
 fi
 echo "GATEWARD_INTEROP=${environments#,}"
 
-echo "GATEWARD_GENERATOR_TYPESCRIPT=$(openapi_typescript)"
+echo "GATEWARD_GENERATOR_TYPESCRIPT=$(openapi_generator)"
 
 program="$tool_cache/upload-$(hash_of tests/clients/upload.go)"
 if [ ! -x "$program" ] && command -v go >/dev/null; then

@@ -28,6 +28,6 @@ npm_packages() { # directory
 
 # Prints the program that generates TypeScript from an OpenAPI document. It needs an older compiler than
 # the tests, so its packages are apart.
-openapi_typescript() {
+openapi_generator() {
   echo "$(npm_packages tests/clients/openapi)/node_modules/@hey-api/openapi-ts/bin/run.js"
 }

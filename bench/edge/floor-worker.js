@@ -326,7 +326,7 @@ export class GateLane extends DurableObject {
     const db = this.#db;
     const before = first > 1 ? first - 1 : null;
     const results = await db.batch([
-      ...(isNew ? [db.prepare(d1.ADMIT_SERIES).bind(TENANT, `[${series.join(",")}]`)] : []),
+      ...(isNew ? [db.prepare(d1.ADD_SERIES).bind(TENANT, `[${series.join(",")}]`)] : []),
       db.prepare(d1.COUNT_ROWS).bind(TENANT, LANE, `[${series.join(",")}]`, JSON.stringify(counts), JSON.stringify(seqs), first, before),
       db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows, before),
       db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report), before),

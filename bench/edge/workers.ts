@@ -29,7 +29,7 @@ export interface Options {
   onSpawn?: () => void;
 }
 
-const STATEMENTS = { d1: "worker/core/src/sql/d1.rs", lane: "worker/core/src/sql/lane.rs" };
+const STATEMENTS = { d1: ["records", "flush", "metrics"].map((file) => `worker/core/src/sql/d1/${file}.rs`), lane: ["worker/core/src/sql/lane.rs"] };
 const FLOOR = "bench/edge/floor-worker.js";
 /** Modules of the floors; the entry is the first. */
 const FLOORS = { authorize: [FLOOR], proxied: ["bench/edge/proxied-floor-worker.js", FLOOR] };
@@ -229,7 +229,8 @@ type Statements = Record<string, string | string[]>;
 
 /** Gateward's SQL, read from its source, so that the floor runs the same statements. */
 export function readStatements(): { lane: Statements; d1: Statements } {
-  const statements = { d1: constantsIn(readFileSync(STATEMENTS.d1, "utf8")), lane: constantsIn(readFileSync(STATEMENTS.lane, "utf8")) };
+  const read = (files: string[]) => constantsIn(files.map((file) => readFileSync(file, "utf8")).join("\n"));
+  const statements = { d1: read(STATEMENTS.d1), lane: read(STATEMENTS.lane) };
   // The floor binds its values by position.
   if ((String(statements.lane.INSERT).match(/\?\d+/g) ?? []).length !== 9) {
     throw new Error(`${STATEMENTS.lane}: the journal's columns changed; change ${FLOOR} with them`);

@@ -8,7 +8,7 @@ import { readRun } from "./results.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 export const PAGE = join(ROOT, "docs/performance.md");
-const NOTES = join(ROOT, "bench/report/notes.md");
+export const NOTES = join(ROOT, "bench/report/notes.md");
 
 /** The page and the plots of a run. */
 export async function report(directory: string): Promise<{ markdown: string; plots: Map<string, string> }> {

@@ -7,6 +7,10 @@ import { ascending, type Meta, pairRatios, type Results, timeOf, trendOf } from 
 import { count, duration, figure, medianInterval, ratioOf, spread, spreadOf } from "./statistics.ts";
 import { judgeAll, megabytes, times } from "./thresholds.ts";
 
+/** The row of the notes' tables (`wasm.ts`) with the size of the worker that they describe. */
+export const DEPLOYED = "all that is deployed";
+const DEPLOYED_KB = new RegExp(`^\\| ${DEPLOYED} \\| .* \\| ([\\d,]+) KB \\|$`, "m");
+
 /** The kind of calls that is compared with the floor. */
 const COMPARED = "allow_read";
 /** Where the kinds of calls are compared with each other. */
@@ -24,10 +28,14 @@ export interface Surroundings {
 export function page(results: Results & { meta: Meta }, { run, plots, notes }: Surroundings): string {
   const drawn = new Set(plots);
   const plot = (name: keyof typeof PLOTS, alternative: string) => (drawn.has(name) ? [`![${alternative}](../${run}/${name}.svg)`] : []);
+  const described = DEPLOYED_KB.exec(notes)?.[1];
+  if (described === undefined) throw new Error(`the notes have no row \`${DEPLOYED}\`: run \`make wasm-report\``);
+  const measured = kilobytes(results.meta);
+  const sameBuild = measured === described;
   const sections: [string, string[]][] = [
-    ["# Performance", header(results.meta, run)],
+    ["# Performance", [...header(results.meta, run), ...(sameBuild ? [] : [anotherBuild(measured, described)])]],
     ["## How to read it", [HOW_TO_READ]],
-    ["## Targets", targets(results)],
+    ["## Targets", targets(results, sameBuild)],
     ["## `POST /v1/authorize` beside the floor", [...edge(results), ...plot("ratio", "Throughput and processor time against the floor")]],
     ["## Latency at a given rate", [...openLoop(results), ...plot("latency", "Latency against the rate of calls")]],
     ["## Proxied calls beside their floor", proxied(results)],
@@ -52,6 +60,15 @@ function header({ date, command, form, commit, dirty, machine, versions }: Meta,
   ];
 }
 
+/** The deployed worker's size, gzipped, as the notes write it. */
+function kilobytes({ wasm }: Meta): string {
+  return Math.round(wasm.gzip_bytes / 1_000).toLocaleString("en");
+}
+
+function anotherBuild(measured: string, described: string): string {
+  return `**The run measured another build** than the one that [the tables of the Wasm](#what-the-wasm-contains) describe: its worker has ${measured} KB gzipped, theirs ${described} KB. So the figures and verdicts of the run do not describe that build.`;
+}
+
 const HOW_TO_READ = `\`make bench\` measures what the targets name, in minutes; \`make bench-full\` measures everything. Both write a run and this page, and fail if a target is missed. CI runs \`make bench-check\`: it holds the figures that are the same on every machine.
 
 - **Figures** have three significant digits. \`0.812 (0.790–0.830)\` is a median with its 95 % confidence interval; for fewer than six values, with the lowest and the highest. A difference smaller than that width is noise.
@@ -61,10 +78,11 @@ const HOW_TO_READ = `\`make bench\` measures what the targets name, in minutes; 
 - **Closed loop**: each connection sends its next call when it has its answer. This shows the highest throughput; latency grows with the connections, because calls queue. **Open loop**: calls are sent at a fixed rate, and a latency counts from when its call was due.
 - **Processor time** is what the kernel accounts to workerd's process, over the calls that were sent. It includes the flush to D1, which locally runs in the same process.
 - **Operations** run natively under criterion, and as Wasm in workerd. Instructions are counted by callgrind: almost without noise, but a cache miss counts as much as an addition. A peer does the same work by other means, and its figure is its cost over Gateward's: \`plain_cedar\` parses ids, builds the context from JSON and evaluates the whole policy set; \`sorted_value\` sorts the tree of a \`serde_json::Value\` and prints it; \`serde_json_canonicalizer\` is another implementation of RFC 8785.
-- **Growth** compares the last point of a curve with its first. The noise is how far the rounds of one point are apart: (highest − lowest) / median. A trend within ±noise is none that this run can show.`;
+- **Growth** compares the last point of a curve with its first. The noise is how far the rounds of one point are apart: (highest − lowest) / median. This run cannot show a trend that is smaller than the noise.`;
 
-function targets(results: Results): string[] {
-  const rows = judgeAll(results).map(({ name, target, bound, measured, verdict }) => [target, `\`${name}\``, bound, measured, verdict]);
+function targets(results: Results, sameBuild: boolean): string[] {
+  const mark = (verdict: string) => (sameBuild || verdict === "not measured" ? verdict : `${verdict}, by another build`);
+  const rows = judgeAll(results).map(({ name, target, bound, measured, verdict }) => [target, `\`${name}\``, bound, measured, mark(verdict)]);
   return ["Of several numbers of connections, the worst ratio counts.", table(["what", "figure", "target", "measured", ""], rows)];
 }
 

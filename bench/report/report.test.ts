@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { Paired } from "../edge/pairs.ts";
 import { PAGE, report, runOfPage } from "./generate.ts";
+import { page } from "./page.ts";
 import { pairRatios, readRun, trendOf } from "./results.ts";
 import { duration, figure, medianInterval, ratioOf, spread, spreadOf } from "./statistics.ts";
 import { assertKept, judge, judgeAll, type Threshold, THRESHOLDS } from "./thresholds.ts";
@@ -169,6 +170,21 @@ describe("the page", () => {
     for (const text of ["bench/report/fixture", "make bench", "Example Processor", "0123456789abcdef", "workerd 1.20261117.1"]) expect(markdown).toContain(text);
     for (const name of plots.keys()) expect(markdown).toContain(`(../bench/report/fixture/${name}.svg)`);
     expect(markdown).not.toMatch(/NaN|undefined|Infinity/);
+  });
+
+  it.each([
+    ["1,235", false],
+    ["1,236", true],
+  ])("marks figures of another build than the one of the notes, with %s KB: %s", (described, marked) => {
+    const notes = `| all that is deployed | 5,152 KB | ${described} KB |`;
+    const markdown = page(readRun(FIXTURE), { run: "r", plots: [], notes });
+    expect(markdown.includes("measured another build")).toBe(marked);
+    expect(/\| met, by another build \|$/m.test(markdown)).toBe(marked);
+    expect(/\| met \|$/m.test(markdown)).toBe(!marked);
+  });
+
+  it("needs the size in the notes", () => {
+    expect(() => page(readRun(FIXTURE), { run: "r", plots: [], notes: "" })).toThrow("make wasm-report");
   });
 
   it("compares operations with the hash of the same run", async () => {

@@ -64,7 +64,7 @@ sub-agent: desk/refund {"amount":500,"customer":"c-7"}
 sub-agent: desk/refund {"amount":20,"customer":"c-7"}
   | Refunded 20 EUR to c-7.
 sub-agent: desk/refund {"amount":20,"customer":"c-7"}
-  | The warrant does not identify the caller: The proof was used: it is good once. …
+  | The warrant does not identify the caller: The proof was used: each proof is valid for one call. …
 …
 sub-agent: desk/read_ticket {"number":"T-118"}
   | The warrant does not identify the caller: The warrant, or one that it comes from, was revoked.
@@ -89,7 +89,7 @@ clerk: desk/refund {"amount":500,"customer":"c-7"}
 clerk: desk/refund {"amount":20,"customer":"c-7"}
   | Refunded 20 EUR to c-7.
 clerk: desk/refund {"amount":20,"customer":"c-7"}
-  | The call of desk/refund was denied and did not run. The proof was used: it is good once. …
+  | The call of desk/refund was denied and did not run. The proof was used: each proof is valid for one call. …
 
 == Its credential alone is not enough for refunds ==
 

@@ -113,7 +113,7 @@ test("a witness has its time, even if the clock is set while it is asked", async
   bad.misbehave({ kind: "slow", ms: 1_000 }, 1);
   await gateward.clockIsAhead(-HOUR_MS);
   await tenant.api.create("/v1/groups", { group: "auditors" });
-  await eventually("the slow one is asked", () => bad.submissions.length > asked);
+  await eventually("the slow one is asked", async () => bad.submissions.length > asked);
   await gateward.clockIsAhead(0);
   await cosigned(tenant, [good, bad]);
   expect(failures(tenant)).toEqual([]);

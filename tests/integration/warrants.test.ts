@@ -227,7 +227,7 @@ describe("without a credential", () => {
     expect(locator).toMatch(/^gwl_/);
     expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("policy_allow");
     const again = await send(locator, GOOD, chain.headers(WORKER, "refund", GOOD));
-    expect(`${again.status} ${again.body.detail}`).toMatch(/^401 The proof was used: it is good once/);
+    expect(`${again.status} ${again.body.detail}`).toMatch(/^401 The proof was used: each proof is valid for one call/);
     const more: Input = { customer: "c-7", amount: 51 };
     const refused = await send(locator, more, chain.headers(WORKER, "refund", more));
     expect(refused.body.reason).toBe("Link 1 of the warrant's chain: it does not allow this value of `amount`.");

@@ -220,7 +220,7 @@ pub fn operations() -> Vec<Operation> {
     operations
 }
 
-/// The whole of `gate::decide`: steps 6 to 12, up to the journal's row.
+/// The whole of `gate::decide`: steps 5 to 12, up to the journal's row.
 fn decision(name: &'static str, call: Call, reason_code: &'static str) -> Operation {
     Operation::new(name, GATEWARD, move || {
         let scenario = Scenario::new(&call);

@@ -155,7 +155,7 @@ impl Sealing {
             engine_mode: None,
             epoch: 1,
             key_id: "k1",
-            kind: receipt::DECISION_KIND,
+            kind: receipt::ReceiptKind::Decision,
             lane: 0,
             matched_policies: &self.matched_policies,
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },
