@@ -271,26 +271,26 @@ pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
         .iter()
         .take(MAX_ASSIGNED_BYTES)
         .take_while(|byte| {
-            let is_inside = byte.is_ascii_graphic() && Some(**byte) != quote;
-            is_inside && quote.is_some()
-                || is_inside
-                    && !matches!(
-                        byte,
-                        b'"' | b'\''
-                            | b','
-                            | b';'
-                            | b':'
-                            | b'='
-                            | b'('
-                            | b')'
-                            | b'<'
-                            | b'`'
-                            | b'{'
-                            | b'}'
-                            | b'['
-                            | b']'
-                            | b'&'
-                    )
+            let ends = || {
+                matches!(
+                    byte,
+                    b'"' | b'\''
+                        | b','
+                        | b';'
+                        | b':'
+                        | b'='
+                        | b'('
+                        | b')'
+                        | b'<'
+                        | b'`'
+                        | b'{'
+                        | b'}'
+                        | b'['
+                        | b']'
+                        | b'&'
+                )
+            };
+            byte.is_ascii_graphic() && Some(**byte) != quote && (quote.is_some() || !ends())
         })
         .count();
     let value = text.get(end + between..end + between + length).unwrap_or_default();
