@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus lint lint-wasm types dry-run
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus lint lint-wasm types dry-run bench-build
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -72,6 +72,10 @@ bench: setup ## measure what the targets name, and fail if one is missed
 
 bench-full: setup ## measure everything and write docs/performance.md
 	@npm run --silent bench -- --full
+
+# What bench-check counts the instructions of.
+bench-build: setup
+	cargo build --release --package gateward-bench --bin instructions
 
 bench-check: setup ## compare instruction counts and the Wasm's size with bench/thresholds.json
 	@npm run --silent bench-check

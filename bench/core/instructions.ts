@@ -37,14 +37,15 @@ export const STABLE = [
 const TIMES = 200;
 const PARALLEL = 2;
 
+/** Builds as the native benches are built, so that one build of the libraries serves both. */
 export async function buildInstructions(): Promise<void> {
-  await run("cargo", ["build", "--profile", "counted", "--package", "gateward-bench", "--bin", "instructions"]);
+  await run("cargo", ["build", "--release", "--package", "gateward-bench", "--bin", "instructions"]);
 }
 
 /** Counts operations, each named `<name>/<of>`. */
 export async function instructions(operations = STABLE): Promise<{ results: Count[] }> {
   requireValgrind();
-  const program = join(await targetDirectory(), "counted/instructions");
+  const program = join(await targetDirectory(), "release/instructions");
   const directory = mkdtempSync(join(tmpdir(), "gateward-callgrind-"));
   try {
     const results = new Array<Count>(operations.length);
