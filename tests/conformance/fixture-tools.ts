@@ -104,7 +104,7 @@ function ask(mcpReq: ServerContext["mcpReq"], message: unknown, requestedSchema:
   return reporting(mcpReq.send({ method: "elicitation/create", params: { message, requestedSchema } }));
 }
 
-/** The client's answer as text, or the reason why there is none. */
+/** The client's answer as text, or why the client did not answer. */
 async function reporting(answer: Promise<unknown>): Promise<CallToolResult> {
   try {
     return text(`answer: ${JSON.stringify(await answer)}`);

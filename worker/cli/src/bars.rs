@@ -47,7 +47,7 @@ struct State {
     window: Option<String>,
     max: Option<Amount>,
     remaining: Option<Amount>,
-    /// A part of what is used.
+    /// Held for calls that have not ended. The used amount includes it.
     reserved: Option<Amount>,
     reset_s: Option<u64>,
 }

@@ -106,7 +106,7 @@ impl RpcError {
         Self::new(200, code, message)
     }
 
-    /// The upstream did not send a valid response. Nothing of what it sent is forwarded.
+    /// The upstream did not send a valid response. Gateward forwards none of it.
     #[must_use]
     pub fn upstream(message: impl Into<String>) -> Self {
         Self::new(502, INTERNAL_ERROR, message)

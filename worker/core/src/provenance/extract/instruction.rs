@@ -315,7 +315,8 @@ fn counting(text: &str) -> Vec<Word> {
     counting
 }
 
-/// Whether an item of a list can begin at a place: at the beginning of a line, or after a sentence. `No. 13.` is none.
+/// Whether an item of a list can begin at a place: at the beginning of a line, or after a sentence. The
+/// `13.` in `No. 13.` does not begin one.
 fn begins_item(text: &str, (start, _): Place, previous: &str) -> bool {
     let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
     let sign = previous.trim_matches(|character: char| !character.is_alphanumeric());
