@@ -176,7 +176,7 @@ fn public(
     println!("\n{:58} {:>6} {:>8} {:>8}", format!("public corpora to {part}"), "", "found", "high");
     let mut sums: BTreeMap<String, Count> = BTreeMap::new();
     let mut kinds: BTreeMap<String, Count> = BTreeMap::new();
-    let mut with_checksum = Count::default();
+    let (mut with_separator, mut with_checksum) = (Count::default(), Count::default());
     for path in files(folder)? {
         let category = stem(&path);
         let is_attack = Category::ALL.iter().any(|known| known.as_str() == category);
@@ -191,6 +191,10 @@ fn public(
                 if let Some(kind) = line.get("kind").and_then(Json::as_str) {
                     let of_kind = kinds.entry(format!("{category}, {kind}")).or_default();
                     of_kind.add(&findings, &categories, is_attack, text);
+                    // A bare command injects nothing: it has nothing that ends a value before it.
+                    if category == "command_injection" && kind != "bare" {
+                        with_separator.add(&findings, &categories, is_attack, text);
+                    }
                 }
                 if category == "secret" && text.as_str().is_some_and(has_checksum) {
                     with_checksum.add(&findings, &categories, is_attack, text);
@@ -206,6 +210,7 @@ fn public(
     println!();
     sums.iter().for_each(|(category, sum)| sum.print(&format!("{part}: {category}"), None));
     kinds.iter().for_each(|(kind, sum)| sum.print(&format!("{part}: {kind}"), None));
+    with_separator.print(&format!("{part}: command_injection with a separator"), misses);
     with_checksum.print(&format!("{part}: secret with a checksum"), misses);
     Ok(())
 }

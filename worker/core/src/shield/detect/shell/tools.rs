@@ -7,6 +7,7 @@ use crate::shield::detect::{is_word, position};
 pub fn begins_command(text: &str) -> bool {
     let bytes = text.as_bytes();
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '`');
+    let text = without_directive(text);
     if text.starts_with("#!") || text.starts_with("$ ") || is_powershell(text) {
         return true;
     }
@@ -38,6 +39,23 @@ pub fn begins_command(text: &str) -> bool {
         false => !needs_argument(word) && kind(word.as_bytes()) != Some(Kind::Argument),
     };
     goes_on || is_alone || pipes_to_filter(rest)
+}
+
+/// What is before a command in a Dockerfile and in the file of a pipeline.
+const DIRECTIVES: [&str; 6] = ["RUN ", "CMD ", "ENTRYPOINT ", "run: ", "script: ", "command: "];
+
+/// The command line after a directive, and after the options of `RUN`; or else the text itself.
+fn without_directive(text: &str) -> &str {
+    let item = text.strip_prefix("- ").unwrap_or(text);
+    let Some(mut line) = DIRECTIVES.iter().find_map(|it| item.strip_prefix(it)) else {
+        return text;
+    };
+    while line.starts_with("--")
+        && let Some((_, after)) = line.split_once(' ')
+    {
+        line = after;
+    }
+    line.trim_start_matches(' ')
 }
 
 /// Whether a text is one command between backticks, with a path or a number. Markdown has text around it.
