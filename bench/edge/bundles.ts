@@ -15,25 +15,8 @@ const ROOT = ".gateward/bench";
  * writes the worker's Wasm of all of them to the same file.
  */
 const COPY = join(ROOT, "source");
-/** The workspace without build results. */
-const SOURCES = [
-  "Cargo.toml",
-  "Cargo.lock",
-  "rust-toolchain.toml",
-  "package.json",
-  "scripts",
-  "docs/openapi.json",
-  "policies",
-  "worker/admin",
-  "worker/cli",
-  "worker/core",
-  "worker/edge/Cargo.toml",
-  "worker/edge/src",
-  "worker/no-parser",
-  "bench/core",
-  "bench/wasm/Cargo.toml",
-  "bench/wasm/src",
-];
+/** What a build needs. */
+const SOURCES = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package.json", "scripts", "docs/openapi.json", "policies", "worker", "bench/core", "bench/wasm"];
 const GENERATED = "policies/base/generated.cedar";
 
 /** A build, and the number of policies in its bundle. */
@@ -82,10 +65,10 @@ export function buildChanged(name: string, changes: Record<string, Change>): str
 
 /** Copies the sources. Cargo compares times, so it builds the new copies again: the last build may have used changed ones. */
 function copySources(): void {
-  for (const source of SOURCES) {
-    rmSync(join(COPY, source), { recursive: true, force: true });
-    cpSync(source, join(COPY, source), { recursive: true });
-  }
+  // Without the files that Git ignores: build results.
+  const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...SOURCES], { encoding: "utf8" }).split("\0");
+  for (const source of SOURCES) rmSync(join(COPY, source), { recursive: true, force: true });
+  for (const file of files.filter((path) => existsSync(path))) cpSync(file, join(COPY, file));
   if (!existsSync(join(COPY, "node_modules"))) symlinkSync(resolve("node_modules"), join(COPY, "node_modules"));
 }
 
