@@ -132,7 +132,7 @@ export class GateLane extends DurableObject {
       risk_score: 5,
       risk_level: "low",
       composite_risk_score: 10,
-      reason: "Reading is allowed whatever made the agent read.",
+      reason: "A read is allowed, even if untrusted text caused it.",
       reason_code: "policy_allow",
       matched_policies: POLICIES,
       approval: null,

@@ -3,13 +3,15 @@
 //
 //   node bench/edge/flush.ts [--full]
 //
+// Calls of ten tools take turns, so a flush has as many series as usual (docs/metrics.md).
+//
 // Gateward has no setting without counters, so it is built once more, with a statement that writes nothing and a lane that
 // does not group the events of its rows (`bundles.ts`). It prints the median of the pairs' ratios.
 import { buildChanged } from "./bundles.ts";
-import { KINDS, TENANT } from "./kinds.ts";
+import { callBody, KINDS, TENANT } from "./kinds.ts";
 import { mixedRound, type Round, rounded, warmUp } from "./load.ts";
 import { medianOfPairs, pairedRounds, ROUND_SECONDS } from "./pairs.ts";
-import { demoHeaders, programArguments, sleep, type Worker, withWorkers } from "./workers.ts";
+import { demoHeaders, programArguments, register, sleep, type Worker, withWorkers } from "./workers.ts";
 
 /** Longer than a round of calls: its records are flushed after it, all at once. */
 const FLUSH_INTERVAL_MS = 3_000;
@@ -20,7 +22,9 @@ const LOAD = { connections: 16, seconds: ROUND_SECONDS };
 const PAIRS = { short: { min: 15, max: 30 }, full: { min: 30, max: 120 } };
 
 const { body, expected } = KINDS.allow_read;
-const CALLS = [{ body: JSON.stringify(body), headers: demoHeaders() }];
+const SERVER = "github";
+const TOOLS = Array.from({ length: 10 }, (_, at) => `bench_tool_${at}`);
+const CALLS = TOOLS.map((tool) => ({ body: JSON.stringify(callBody(SERVER, tool, { repo: "acme/shop" })), headers: demoHeaders() }));
 
 function buildWithoutCounters(): string {
   const replaced = (path: string, from: string, to: string) => (content: string) => {
@@ -65,12 +69,16 @@ async function measure({ full, build }: { full: boolean; build: string }) {
   const [on, off] = [{ build, vars }, { build: buildWithoutCounters(), vars }];
   return withWorkers([{ target: "gateward", options: on }, { target: "gateward", options: off }], async ([first, second]) => {
     if (first === undefined || second === undefined) throw new Error("two workers were started");
-    for (const worker of [first, second]) await warmUp(worker);
+    for (const worker of [first, second]) {
+      await register(worker.db, { tools: TOOLS.map((tool) => ({ server: SERVER, tool, mutates: false, risk: "low" })) });
+      await warmUp(worker);
+    }
     const rounds = await pairedRounds([first, second], full ? PAIRS.full : PAIRS.short, flushRound);
     const [series, none] = [await counted(first), await counted(second)];
-    if (series === 0 || none !== 0) throw new Error(`the one counted ${series} series, the other ${none}`);
+    // One of each tool, and one of the credential.
+    if (series <= TOOLS.length || none !== 0) throw new Error(`the one counted ${series} series, the other ${none}`);
     const cpu = medianOfPairs(rounds, (one, other) => one.cpu_ms_per_request / other.cpu_ms_per_request);
-    return { pairs: rounds.length / 2, records: rounds[0]?.requests, cpu: rounded(cpu ?? NaN, 3) };
+    return { pairs: rounds.length / 2, records: rounds[0]?.requests, series, cpu: rounded(cpu ?? NaN, 3) };
   });
 }
 

@@ -167,6 +167,7 @@ const BESIDE_HASH: Record<string, string> = {
   velocity_check: "Reads three full windows of an agent: of a minute, ten minutes and an hour.",
   velocity_count: "Counts a call in each of them.",
   metrics_record: "Writes what an ordinary decision adds for metrics into the buffer of its journal row: the keyed hash of the key id, and how many of its names metrics show.",
+  metrics_render_160_rows: "Writes the answer to a scrape from 160 rows: those of a tenant with some forty tools.",
   limits_extract: "Reads a call's number by JSON Pointer as an exact decimal, after comparing its currency. The arguments are parsed already.",
 };
 

@@ -351,7 +351,7 @@ describe("a decision", () => {
     for (const answer of answers) {
       expect(answer.approval?.approver_group).toBe("release-managers,security");
       expect(answer).toMatchObject({ reason: answers[0]?.reason, matched_policies: answers[0]?.matched_policies });
-      expect(answer.reason).toBe("A customer's text made the agent write, so that a person must approve. Merging to main needs a release manager's approval.");
+      expect(answer.reason).toBe("A customer's text made the agent write. A person must approve. Merging to main needs a release manager's approval.");
     }
     for (const [answer, order] of [[answers[0], [office.rita, office.sam]], [answers[1], [office.sam, office.rita]]] as const) {
       const id = answer?.approval?.approval_id ?? "";

@@ -1,4 +1,4 @@
-// The cost of one decision: hops to the lane, rows written in its SQLite, statements to D1.
+// The cost of one decision, and of a scrape: hops to lanes and other objects, rows written in their SQLite, statements to D1.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuthorizeRequest, LimitRequest } from "../support/api/types.gen.ts";
 import { COUNTING, eventually, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
@@ -22,6 +22,11 @@ interface Cost {
 async function spent(token: string, body: AuthorizeRequest): Promise<Cost> {
   const { status, headers } = await gateward.post(token, "/v1/authorize", body);
   expect(status).toBe(200);
+  return costOf(headers);
+}
+
+/** The cost so far, as an answer's headers tell it. */
+function costOf(headers: Headers): Cost {
   const [hops, statements, rows] = ["hops", "statements", "rows"].map((what) => Number(headers.get(`x-spent-${what}`)));
   return { hops: hops ?? NaN, statements: statements ?? NaN, rows: rows ?? NaN };
 }
@@ -78,6 +83,42 @@ test.each<[string, Pick<LimitRequest, "subject_kind" | "subject" | "rule">, numb
     const after = await spent(token, call);
     expect({ hops: after.hops - before.hops, statements: after.statements - before.statements, rows: after.rows - before.rows }).toEqual({ hops: 1, statements: 0, rows });
     before = after;
+  }
+});
+
+test("warm, a call that a window of the tenant counts costs one more hop, and no D1", async () => {
+  const demo = await gateward.tenant({}, "demo");
+  const { name, token } = await demo.agent("refunder", { groups: ["support"] });
+  // Each is the first refund to its customer, so it passes.
+  const refund = async (customer_id: string) => {
+    const tool_call = { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id, amount: 20, currency: "EUR" } };
+    const { status, headers, body } = await gateward.post(token, "/v1/authorize", readCall({ agent: { id: name }, tool_call, context: { source_trust: "trusted_internal_signed" } }));
+    expect({ status, body }).toMatchObject({ status: 200, body: { decision: "allow" } });
+    return costOf(headers);
+  };
+  let before = await refund("c-0");
+  for (const customer of ["c-1", "c-2", "c-3"]) {
+    const after = await refund(customer);
+    expect({ hops: after.hops - before.hops, statements: after.statements - before.statements }).toEqual({ hops: 2, statements: 0 });
+    before = after;
+  }
+});
+
+test("a scrape costs three statements to D1 and no hop, for any number of lanes and tools", async () => {
+  const tenant = await gateward.tenant({ lanes: 4 });
+  const { token } = await tenant.apiWith(["metrics:read"]);
+  const scrape = async () => {
+    const { status, headers, body } = await gateward.get<string>(token, "/metrics");
+    expect(status).toBe(200);
+    return { cost: costOf(headers), tools: body.split("gateward_decisions_total{").length - 1 };
+  };
+  for (const tools of [0, 40]) {
+    const series = Array.from({ length: tools }, (_, at) => `('${tenant.name}', 'decisions', '["allow","policy_allow"]', '["crm","tool_${at}"]', 1)`);
+    if (tools > 0) await gateward.execute(`INSERT INTO metric_counters (tenant, metric, labels, names, count) VALUES ${series.join(", ")}`);
+    const before = await scrape();
+    const after = await scrape();
+    expect(after.tools).toBe(tools);
+    expect({ hops: after.cost.hops - before.cost.hops, statements: after.cost.statements - before.cost.statements }).toEqual({ hops: 0, statements: 3 });
   }
 });
 

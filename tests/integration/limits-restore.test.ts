@@ -1,12 +1,12 @@
-// The use of limits survives the drill of docs/operations.md, "Restoring D1": lanes and counters store it, and D1 does
-// not.
+// The use of limits survives a deploy, and the drill of docs/operations.md, "Restoring D1": lanes and counters store it,
+// and D1 does not.
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Limit, SubjectKind } from "../support/api/types.gen.ts";
 import { LOG_SECRETS } from "../support/exports.ts";
-import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
+import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent, type Vars } from "../support/gateward.ts";
 import type { SqlValue } from "../support/miniflare.ts";
 
 const state = mkdtempSync(join(tmpdir(), "gateward-limits-restore-"));
@@ -14,8 +14,8 @@ const database = join(state, "d1");
 const backup = join(state, "backup");
 let gateward: Gateward;
 
-const start = (migrate = false) =>
-  Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50 }, secrets: LOG_SECRETS, state, migrate });
+const start = (migrate = false, vars: Vars = {}) =>
+  Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50, ...vars }, secrets: LOG_SECRETS, state, migrate });
 
 beforeAll(async () => {
   gateward = await start(true);
@@ -31,13 +31,30 @@ async function expectAllowed(agents: TestAgent[], times: number): Promise<void> 
   for (const agent of agents) for (let at = 0; at < times; at += 1) expect((await ask(agent)).decision).toBe("allow");
 }
 
+function quota({ api }: Tenant, limit_id: string, subject_kind: SubjectKind, subject: string, max: string): Promise<Limit> {
+  return api.create<Limit>("/v1/limits", { limit_id, subject_kind, subject, rule: { kind: "quota", max, window: "month" } });
+}
+
+test("the quotas of an agent and of a tenant keep their counts when a worker with other settings is deployed", async () => {
+  const tenant = await gateward.tenant({ lanes: 2 });
+  const [one, two] = [await tenant.agent("one", { lane: 0 }), await tenant.agent("two", { lane: 1 })];
+  await quota(tenant, "own", "agent", "one", "3");
+  await quota(tenant, "shared", "tenant", "*", "5");
+  await expectAllowed([one, two], 2);
+  await gateward.close();
+  gateward = await start(false, { RATE_CAPACITY: 50 });
+  await expectAllowed([one], 1);
+  const { headers, body } = await gateward.post(one.token, "/v1/authorize", readCall({ agent: { id: "one" } }));
+  expect(headers.get("ratelimit-policy")).toMatch(/^"agent";q=50;/);
+  expect(body).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "own", max: "3", remaining: "0" }] });
+  expect(await ask(two)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "shared", max: "5", remaining: "0" }] });
+});
+
 test("the quotas of an agent and of a tenant keep their counts when D1 is restored to an earlier time", async () => {
   const tenant = await gateward.tenant({ lanes: 2 });
   const [one, two] = [await tenant.agent("one", { lane: 0 }), await tenant.agent("two", { lane: 1 })];
-  const quota = (limit_id: string, subject_kind: SubjectKind, subject: string, max: string) =>
-    tenant.api.create<Limit>("/v1/limits", { limit_id, subject_kind, subject, rule: { kind: "quota", max, window: "month" } });
-  await quota("own", "agent", "one", "5");
-  await quota("shared", "tenant", "*", "9");
+  await quota(tenant, "own", "agent", "one", "5");
+  await quota(tenant, "shared", "tenant", "*", "9");
   await expectAllowed([one, two], 2);
   for (const lane of [0, 1]) await tenant.flushed(lane);
 

@@ -231,6 +231,20 @@ describe("a limit of requests", () => {
     expect(await forwarded.json()).toMatchObject(refused);
   });
 
+  test("is told in the answers to reads and reports, also if they are refused", async () => {
+    const agent = await tenant.agent("requests-read");
+    const { limit_id } = await limitRequests(agent.name, 2);
+    const told = ({ status, headers }: { status: number; headers: Headers }) => [status, headers.get("ratelimit-policy"), headers.get("ratelimit")?.split(";t=")[0]];
+    const expected = (status: number, left: number) => [status, `"${limit_id}";q=2;w=2000`, `"${limit_id}";r=${left}`];
+    const { decision_id } = await ask(agent, 1);
+    const read = () => gateward.get(agent.token, "/v1/limits/status");
+    expect(told(await read())).toEqual(expected(200, 0));
+    expect(told(await read())).toEqual(expected(429, 0));
+    expect(told(await gateward.post(agent.token, `/v1/decisions/${decision_id}/outcome`, { outcome: "failed" }))).toEqual(expected(429, 0));
+    const { headers } = await tenant.api.get(`/v1/limits/status?agent=${agent.name}`);
+    expect(headers.get("ratelimit")).toBeNull();
+  });
+
   test("is changed for the next request, which refills nothing, and the worker's rate holds after it is deleted", async () => {
     const agent = await tenant.agent("requests-changed");
     const { limit_id } = await limitRequests(agent.name, 2);

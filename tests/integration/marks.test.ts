@@ -151,6 +151,11 @@ const HEADERS = {
   cookie: `session=${MARKS["a header"]}`,
   "x-marked": MARKS["a header"] ?? "",
   baggage: `id=${MARKS["a header"]}`,
+  // Only servers get it.
+  traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  tracestate: `id=${MARKS["a header"]}`,
+  // Not of the form that is accepted, so the request gets another one.
+  "x-request-id": `id ${MARKS["a header"]}`,
 };
 
 async function send(method: string, path: string, { token, text, headers = {} }: { token?: string; text?: string | undefined; headers?: Record<string, string> } = {}): Promise<Response> {

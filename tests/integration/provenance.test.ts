@@ -32,13 +32,14 @@ async function office(gateward: Gateward): Promise<Tenant> {
       { server: "files", kind: "mcp", trust: "untrusted", upstream: local("/mcp") },
       { server: "pages", kind: "mcp", trust: "trusted", upstream: local("/mcp") },
       { server: "texts", kind: "http", trust: "untrusted", upstream: { ...local("/"), routes } },
+      { server: "ledger", kind: "http", trust: "trusted", upstream: { ...local("/"), routes } },
     ],
     tools: [
       { server: "bank", tool: "list", mutates: false, risk: "low" },
       { server: "bank", tool: "pay", mutates: true, risk: "medium" },
       { server: "files", tool: "read", mutates: false, risk: "low" },
       { server: "pages", tool: "resources/read", mutates: false, egress: true, risk: "low" },
-      { server: "texts", tool: "get_text", mutates: false, risk: "low" },
+      ...["texts", "ledger"].map((server) => ({ server, tool: "get_text", mutates: false, risk: "low" as const })),
       ...ACTIONS.map((tool) => ({ server: "files", tool, mutates: false, risk: "low" as const })),
     ],
   });
@@ -287,13 +288,14 @@ describe("a payment", () => {
     expect(await pay(run, { account: STATED, reference: "see the invoice" })).toBe("passed");
   });
 
-  test("to a trusted account waits after an answer that was too long to read", async () => {
+  test.each([["texts", "nowhere"], ["ledger", "passed"]])("to a trusted account, after an answer of %s that was too long to read: %s", async (server, expected) => {
     const run = await begin(gateward, tenant);
     upstream.answer = huge(3 * 1024 * 1024, "text/plain");
-    const get = await fetch(new URL("/http/texts/texts/1", gateward.url), { headers: { authorization: `Bearer ${run.credential}` } });
+    const get = await fetch(new URL(`/http/${server}/texts/1`, gateward.url), { headers: { authorization: `Bearer ${run.credential}` } });
     expect((await get.arrayBuffer()).byteLength).toBe(3 * 1024 * 1024);
+    await read(run, text("hello"));
     await read(run, text(JSON.stringify([{ account: PAYEE }])), "bank/list");
-    expect([await pay(run, { account: PAYEE }), await pay(run, { account: STATED })]).toEqual(["nowhere", "passed"]);
+    expect([await pay(run, { account: PAYEE }), await pay(run, { account: STATED })]).toEqual([expected, "passed"]);
   });
 
   test("is decided by the same values after the lane was evicted, and again", async () => {

@@ -150,7 +150,7 @@ test("text that comes in a batch taints every run of the batch", async () => {
 });
 
 test("a tool's registration says what its tainted calls need", async () => {
-  const rows = (["allow", "require_approval", "forbid"] as const).map((tainted) => ({ server: "recorder", tool: `on-${tainted}`, mutates: true, risk: "low" as const, tainted }));
+  const rows = (["allow", "require_approval", "deny_unknown", "forbid"] as const).map((tainted) => ({ server: "recorder", tool: `on-${tainted}`, mutates: true, risk: "low" as const, tainted }));
   await tenant.register({ tools: rows });
   await recorder.forget();
   const { token } = await fresh();
@@ -161,7 +161,7 @@ test("a tool's registration says what its tainted calls need", async () => {
     const { result } = await answerIn(await recorder.send(call(tool), { token }));
     outcomes.push(result?._meta?.[`${PREFIX}reason_code`] ?? "passed");
   }
-  expect(outcomes).toEqual(["passed", HELD, "policy_forbid"]);
+  expect(outcomes).toEqual(["passed", HELD, "policy_forbid", "policy_forbid"]);
 });
 
 test("an administrator sees taint, lifts it, and a call in progress taints again", async () => {

@@ -161,7 +161,7 @@ test("a failure is logged with the request, the trace and the tenant", async () 
   ]);
 });
 
-test("a window, a counter and a lane that do not answer are logged with the request and the trace", async () => {
+test("a window, a counter, a lane and a database that do not answer are logged with the request and the trace", async () => {
   const hindered = await Gateward.start({ entry: HINDERED });
   try {
     const own = await hindered.tenant();
@@ -190,6 +190,15 @@ test("a window, a counter and a lane that do not answer are logged with the requ
     expect(await hindered.decide(coder.token, readCall(), headers("req-9"))).toMatchObject({ reason_code: "limit_unavailable" });
     const unleased = hindered.lines().filter(({ event }) => event === "limit_not_leased");
     expect(unleased).toMatchObject([{ tenant: own.name, lane: 0, request_id: "req-9", trace_id: TRACE }]);
+    // Each line has the cause itself.
+    for (const { detail } of [...lines, ...unleased]) expect(detail).toContain("no answer in time");
+    expect(hindered.lines().filter(({ event }) => event === "lane_unavailable")).toHaveLength(1);
+
+    await hindered.databaseIs("failing");
+    expect((await hindered.get(own.admin, "/v1/agents", headers("req-11"))).status).toBe(503);
+    const failed = hindered.lines().filter(({ request_id }) => request_id === "req-11");
+    expect(failed).toMatchObject([{ event: "database_failed", trace_id: TRACE }]);
+    await hindered.databaseIs("up");
   } finally {
     await hindered.release();
     await hindered.close();

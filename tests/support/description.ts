@@ -19,8 +19,9 @@ const UNDESCRIBED = [
 /** Statuses and codes of the answers to a path, or a method, that the document does not have. */
 const ELSEWHERE: Record<number, string[]> = { 404: ["not_found"], 405: ["method_not_allowed"], 503: ["misconfigured"] };
 
+const RATE = ["ratelimit", "ratelimit-policy"];
 /** Headers that an answer has only under the condition in their description. It always has all other headers. */
-const CONDITIONAL = { success: ["idempotency-replayed", "retry-after"], problem: ["ratelimit", "ratelimit-policy"] };
+const CONDITIONAL = { success: ["idempotency-replayed", "retry-after", ...RATE], problem: RATE };
 
 /** The most violations that are reported for one answer: a list with a wrong schema has one for each item. */
 const MAX_VIOLATIONS = 5;

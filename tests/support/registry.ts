@@ -65,7 +65,7 @@ export interface ToolRow {
   canary?: boolean;
   status?: ToolStatus;
   /** What a tainted call of it needs. */
-  tainted?: "allow" | "require_approval" | "forbid";
+  tainted?: "allow" | "require_approval" | "deny_unknown" | "forbid";
   /** A JSON Schema. */
   input_schema?: object;
 }

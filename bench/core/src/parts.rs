@@ -109,7 +109,7 @@ fn allowed() -> Ruling {
     Ruling {
         decision: Decision::Allow,
         reason_code: ReasonCode::PolicyAllow,
-        reason: "Reading is allowed whatever made the agent read.".to_owned(),
+        reason: "A read is allowed, even if untrusted text caused it.".to_owned(),
         matched_policies: matched_policies(),
         ..Ruling::deny(ReasonCode::NoPolicyPermits)
     }

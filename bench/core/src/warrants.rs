@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 
+use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::json::{self, Json};
 use gateward_core::warrant::approval;
-use gateward_core::warrant::bounds::{MAX_APPROVERS, MAX_LINKS, MAX_STACK_BYTES, PROOF_WINDOW_S};
+use gateward_core::warrant::bounds::{MAX_APPROVERS, MAX_LINKS, PROOF_WINDOW_S};
 use gateward_core::warrant::chain::{Chain, envelopes, sha256};
-use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Work};
+use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Subpath, Work};
 use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
@@ -15,6 +16,7 @@ use gateward_core::warrant::{Cache, Call, Presented, Tolerance, judge, text};
 
 use crate::decide::NOW_MS;
 use crate::operation::{GATEWARD, Operation};
+use crate::worst_case::{HEADER_BYTES, wide};
 
 const NOW_S: u64 = NOW_MS / 1_000;
 
@@ -82,6 +84,7 @@ fn own() -> Vec<Operation> {
         of("warrant_deny_expired", || {
             denied("refund", r#"{"amount":20,"customer":"c-7"}"#, NOW_S + 601)
         }),
+        of("worst_case_warrant_384_kib", worst_case),
     ];
     for links in [1, 3, 8] {
         all.push(Operation::new(format!("warrant_verify_chain_{links}"), GATEWARD, move || {
@@ -188,60 +191,69 @@ fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
     run
 }
 
-/// Numbers that are compared between two links of the worst case: 63 pairs of links, each with the square of it.
-const COMPARED: i64 = 120;
+/// Components of the path of the worst case. Each of the links reads it. A component has one letter, which is not ASCII, and
+/// case does not count: no other steps of comparison take longer.
+const COMPONENTS: usize = 2_580;
 
-/// Bytes of a link of the worst case that are only read.
-const FILLER_BYTES: usize = 2_400;
-
-/// The most links that are allowed, which fill the largest stack and take almost all steps of comparison, with the
-/// most approvals that are allowed. Each approver's first approval has a wrong signature.
-pub fn worst_case() -> impl Fn() -> bool {
-    let mut chain = chain(u8::try_from(MAX_LINKS).unwrap());
+/// The call to `/v1/authorize` that costs the most, from a caller with a locator: the worker verifies all of its links.
+///
+/// The headers and the body have the greatest length. The stack has the most links, and they take almost all steps. The most
+/// approvals are verified. The proof is verified in each window, and each time all arguments are hashed.
+fn worst_case() -> impl Fn() -> bool {
+    let path = "/É".repeat(COMPONENTS);
+    let others = wide(MAX_BODY_BYTES - 1_000 - path.len());
+    let others = others.strip_prefix('{').unwrap();
+    // UTF-16 orders the second and the third key otherwise than bytes do, so all keys are sorted anew.
+    let input = format!("{{\"path\":\"{path}\",\"😀\":1,\"\u{ffff}\":1,{others}");
+    let input = json::parse(input.as_bytes()).unwrap();
     let approver = |number: usize| secret(100 + u8::try_from(number).unwrap());
-    let filler = vec![0; FILLER_BYTES];
-    let mut parent_hash = None;
-    for (at, link) in chain.iter_mut().enumerate() {
-        // Each value is found at the other end of the list in the link before.
-        let mut values: Vec<Json> =
-            (0..COMPARED).map(|number| Json::Integer(100_000 + number)).collect();
-        if at % 2 == 1 {
-            values.reverse();
+    let links = |filler: usize| {
+        let mut links = chain(u8::try_from(MAX_LINKS).unwrap());
+        let mut parent_hash = None;
+        for link in &mut links {
+            let root = "/".to_owned();
+            let below = Subpath { root, case_sensitive: false, allow_equal: true };
+            let arguments = Arguments {
+                constraints: vec![("path".to_owned(), Constraint::Subpath(below))],
+                allow_unknown: true,
+            };
+            let gate = Gate { arguments: None, message: None };
+            link.powers = Powers::Execution(vec![("refund".to_owned(), arguments)]);
+            link.approvers = (0..MAX_APPROVERS).map(|number| approver(number).public()).collect();
+            link.gates = Some(Gates::new(vec![("refund".to_owned(), gate)]));
+            link.extensions = vec![("x".to_owned(), vec![0; filler])];
+            link.max_depth = 64;
+            link.parent_hash = parent_hash;
+            parent_hash = Some(sha256(&link.write()));
         }
-        let one_of = |values| Arguments {
-            constraints: vec![("number".to_owned(), Constraint::OneOf(values))],
-            allow_unknown: false,
-        };
-        link.powers = Powers::Execution(vec![("refund".to_owned(), one_of(values))]);
-        link.approvers = (0..MAX_APPROVERS).map(|number| approver(number).public()).collect();
-        link.gates =
-            Some(Gates::new(vec![("refund".to_owned(), Gate { arguments: None, message: None })]));
-        link.extensions = vec![("x".to_owned(), filler.clone())];
-        link.max_depth = 64;
-        link.parent_hash = parent_hash;
-        parent_hash = Some(sha256(&link.write()));
-    }
-    let issuers = (1..).map(secret);
-    let signed: Vec<_> = chain.iter().zip(issuers).map(|(link, by)| by.issue(link)).collect();
-    let (leaf, input) = (chain.last().unwrap(), json::parse(br#"{"number":100001}"#).unwrap());
-    let holder = secret(u8::try_from(chain.len()).unwrap() + 1);
-    // Of the oldest window that is accepted, which is tried last.
-    let proof = holder.prove(leaf.id, "refund", &input, NOW_S - 2 * PROOF_WINDOW_S);
+        links
+    };
+    let signed = |links: &[Payload]| {
+        let warrants: Vec<_> =
+            links.iter().zip((1..).map(secret)).map(|(link, by)| by.issue(link)).collect();
+        text::join(&warrants)
+    };
+
+    let leaf = links(0).pop().unwrap();
     let hash = approval::request_hash(leaf.id, "refund", &input, &leaf.holder);
-    let approvals = (0..MAX_APPROVERS).flat_map(|number| {
-        let good = approver(number).approve(hash, NOW_S - 1, NOW_S + 60);
-        let mut bad = good.clone();
-        *bad.last_mut().unwrap() ^= 1;
-        [bad, good]
-    });
-    let approvals = approvals.collect();
-    let stack = text::join(&signed);
-    assert!((MAX_STACK_BYTES * 9 / 10..=MAX_STACK_BYTES).contains(&stack.len()), "{}", stack.len());
+    let approvals: Vec<_> = (0..MAX_APPROVERS)
+        .map(|number| approver(number).approve(hash, NOW_S - 1, NOW_S + 60))
+        .collect();
+    // Headers are base64, and there are some short ones.
+    let most = (HEADER_BYTES - 2_048) * 3 / 4 - approvals.iter().map(Vec::len).sum::<usize>();
+    let filler = (most - signed(&links(0)).len()) / MAX_LINKS - 16;
+    let stack = signed(&links(filler));
+    assert!((most * 9 / 10..=most).contains(&stack.len()), "{} of {most}", stack.len());
+
+    let holder = secret(u8::try_from(MAX_LINKS).unwrap() + 1);
+    // In the window that is tried last.
+    let proof = holder.prove(leaf.id, "refund", &input, NOW_S + 2 * PROOF_WINDOW_S);
     let presented = Presented { stack, proof: Some(proof.to_vec()), approvals };
+    let agent_key = Some(secret(2).public());
     let run = move || {
-        let call =
-            Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key: None };
-        judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
+        let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key };
+        let judged = judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default());
+        judged.is_ok_and(|claim| claim.refusal.is_none())
     };
     assert!(run());
     run

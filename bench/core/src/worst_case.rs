@@ -35,10 +35,10 @@ use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
 use crate::operation::{GATEWARD, Operation};
-use crate::{provenance, shield, warrants};
+use crate::{provenance, shield};
 
 /// Bytes of all headers that the runtime takes.
-const HEADER_BYTES: usize = 128 * 1024;
+pub const HEADER_BYTES: usize = 128 * 1024;
 
 /// Bytes of a URL that the runtime takes.
 const URL_BYTES: usize = 16 * 1024;
@@ -50,7 +50,6 @@ pub fn operations() -> Vec<Operation> {
     all.extend(results());
     all.extend(schemas());
     all.extend(texts());
-    all.push(operation("worst_case_warrant_256_kib", warrants::worst_case));
     all
 }
 
@@ -69,7 +68,7 @@ where
 
 /// An object with the most fields that are allowed, which fill `bytes`. Its keys are equal for most
 /// of their length, are in the wrong order, and are not ASCII.
-fn wide(bytes: usize) -> String {
+pub fn wide(bytes: usize) -> String {
     let fields = MAX_JSON_NODES - 100;
     let length = bytes / fields - 12;
     let field = |at| format!("\"é{}{at:05}\":1", "k".repeat(length));

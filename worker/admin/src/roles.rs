@@ -8,9 +8,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use gateward_core::json::Json;
+use gateward_core::json::{Json, is_pointer};
 use gateward_core::policy::bundle::Risk;
-use gateward_core::provenance::pointers::{MAX_POINTERS, is_pointer};
+use gateward_core::provenance::pointers::MAX_POINTERS;
 use gateward_core::provenance::{ArgumentRoles, Reach, Role};
 use std::collections::BTreeMap;
 

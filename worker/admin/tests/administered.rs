@@ -239,7 +239,7 @@ fn tools() -> impl Strategy<Value = Ask> {
         2 => (path(), shield()).prop_map(|(path, shield)| patch(&path, body([("shield", shield)]))),
         2 => (path(), any::<bool>()).prop_map(|(path, canary)| patch(&path, json!({"canary": canary}))),
         2 => (path(), any::<bool>()).prop_map(|(path, egress)| patch(&path, json!({"egress": egress}))),
-        1 => (path(), any_of(["allow", "require_approval", "forbid"]))
+        1 => (path(), any_of(["allow", "require_approval", "deny_unknown", "forbid"]))
             .prop_map(|(path, rule)| patch(&path, json!({"tainted": rule}))),
         1 => (path(), prop::sample::select(vec![Json::Null, json!(60), json!(90)]))
             .prop_map(|(path, seconds)| patch(&path, json!({"approval_ttl_s": seconds}))),

@@ -18,8 +18,8 @@ use crate::sign::Signer;
 const HELP: &str = "\
 The token is never an argument. It is read from --token-file, or from the environment variable
 GATEWARD_TOKEN, or from the file that GATEWARD_TOKEN_FILE names, in this order. The signing key of a
-signed credential is read likewise, from --signing-key-file, GATEWARD_SIGNING_KEY or
-GATEWARD_SIGNING_KEY_FILE; with it, every request is signed.
+signed credential is read in the same way: from --signing-key-file, GATEWARD_SIGNING_KEY, or the file
+that GATEWARD_SIGNING_KEY_FILE names. If there is one, every request is signed.
 
 Lists that restrict (allowed tools, servers, networks) have three states: not there, shown as
 `any`, restricts nothing; with items, only these; empty, shown as `none`, leaves nothing.

@@ -104,3 +104,10 @@ const _: () =
 
 /// Entries of a list of globs or networks. Each is compared with every call.
 pub const MAX_LIST_ENTRIES: usize = 64;
+
+/// Seconds until a retry when a part of Gateward is unavailable: long enough for a lane to restart, short
+/// enough that an agent does not give up.
+pub const RETRY_AFTER_UNAVAILABLE_S: u32 = 2;
+
+/// Seconds until a retry when the isolate's memory is in use. Most calls end within a fraction of a second.
+pub const RETRY_AFTER_OVERLOADED_S: u32 = 1;

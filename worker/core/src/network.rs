@@ -44,6 +44,21 @@ impl Network {
     }
 }
 
+/// Reads a network in CIDR notation, or an address. `None` if it is neither, or has bits beyond its prefix: `10.1.2.3/8` may
+/// mean the address or the network.
+///
+/// The parser of `ipnet` is not used. It reads `010.0.0.0` as `10.0.0.0`; others read it as `8.0.0.0`, or refuse it.
+#[must_use]
+pub fn parse_cidr(text: &str) -> Option<IpNet> {
+    let Some((address, prefix)) = text.split_once('/') else {
+        return text.parse::<IpAddr>().ok().map(IpNet::from);
+    };
+    let network = IpNet::new(address.parse().ok()?, prefix.parse().ok()?).ok()?;
+    // The parser of numbers reads `+8` and `08`, too.
+    let is_clear = !prefix.starts_with(['+', '0']) || prefix == "0";
+    (is_clear && network.addr() == network.network()).then_some(network)
+}
+
 impl PartialSchema for Network {
     fn schema() -> RefOr<Schema> {
         Object::builder().schema_type(Type::String).pattern(Some(Self::PATTERN)).into()
@@ -56,14 +71,7 @@ impl FromStr for Network {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let network = match text.parse::<IpAddr>() {
-            Ok(address) => IpNet::from(address),
-            Err(_) => text.parse::<IpNet>().map_err(|_| NetworkError)?,
-        };
-        // `10.1.2.3/8` is ambiguous: it may mean the address or the network.
-        if network.addr() != network.network() {
-            return Err(NetworkError);
-        }
+        let network = parse_cidr(text).ok_or(NetworkError)?;
         let IpNet::V6(v6) = network else { return Ok(Self(network)) };
         let mapped = v6.addr().to_ipv4_mapped().filter(|_| v6.prefix_len() >= MAPPED_PREFIX);
         let Some(address) = mapped else { return Ok(Self(network)) };
@@ -131,6 +139,12 @@ mod tests {
             "/8",
             " 10.0.0.1",
             "010.0.0.1",
+            "010.0.0.0/8",
+            "1:2:3:4:5:6:7::8/128",
+            "10.0.0.0/08",
+            "10.0.0.0/+8",
+            "10.0.0.0/255.0.0.0",
+            "10.0.0.0/8/8",
             "fe80::1%eth0",
         ] {
             assert_eq!(text.parse::<Network>(), Err(NetworkError), "{text}");

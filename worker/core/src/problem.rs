@@ -5,7 +5,9 @@
 
 use serde::Serialize;
 
+use crate::bounds::{RETRY_AFTER_OVERLOADED_S, RETRY_AFTER_UNAVAILABLE_S};
 use crate::json::JsonError;
+use crate::limit::Violation;
 
 /// The prefix of `type`, before the code.
 pub const PROBLEM_TYPE_BASE: &str = "https://gateward.dev/problems/";
@@ -109,7 +111,7 @@ pub struct Problem {
     /// The value of the header `Allow`, when the code is `method_not_allowed`.
     pub allow: Option<Box<str>>,
     /// The limit that the call violates, when the code is `rate_limited` or `call_denied`.
-    pub violated_limit: Option<Box<serde_json::Value>>,
+    pub violated_limit: Option<Box<Violation>>,
     /// The approvals that the call's warrant asks for, when the code is `call_denied`.
     pub warrant_approvals: Option<Box<serde_json::Value>>,
 }
@@ -135,8 +137,8 @@ pub struct Body<'a> {
     approval_id: Option<&'a str>,
     /// The limits that the call violates; only with the codes `rate_limited` and `call_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<Object>, required = false)]
-    violated_limits: Option<[&'a serde_json::Value; 1]>,
+    #[schema(value_type = Vec<Violation>, required = false)]
+    violated_limits: Option<[&'a Violation; 1]>,
     /// The approvals that the call's warrant asks for: `{request_hash, got, need}`; only with the code `call_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
@@ -144,13 +146,6 @@ pub struct Body<'a> {
     /// As in the header `X-Request-Id`.
     request_id: &'a str,
 }
-
-/// Seconds until a retry when a part of Gateward is unavailable: long enough for a lane to restart, short
-/// enough that an agent does not give up.
-pub const RETRY_AFTER_UNAVAILABLE_S: u32 = 2;
-
-/// Seconds until a retry when the isolate's memory is in use. Most calls end within a fraction of a second.
-pub const RETRY_AFTER_OVERLOADED_S: u32 = 1;
 
 impl From<JsonError> for Problem {
     /// `input_invalid` for ambiguous JSON, else `malformed_request`.

@@ -534,6 +534,35 @@ fn more_shared_limits_than_a_call_can_count_for_deny_it() {
     }
 }
 
+/// The agent is in as many groups as it can be. Another limit of each group does not cover its call, or counts nothing.
+#[test]
+fn limits_that_do_not_count_a_call_are_not_too_many_for_it() {
+    let more = |member: &str, value: Value| {
+        let mut rule = quota(9);
+        rule[member] = value;
+        rule
+    };
+    for other in [
+        more("tools", json!(["other/*"])),
+        more("access", json!("write")),
+        json!({"kind": "per_call", "max": "3", "pointer": "/n"}),
+    ] {
+        // The other limit comes first: leases that the lane does not read then are asked of their counters.
+        let limits = [("a", &other), ("b", &quota(2))].map(|(id, rule)| -> SharedLimit {
+            let limit = json!({"limit_id": id, "rule": rule});
+            let record = json!({"subject_kind": "group", "subject": "*", "limit": limit});
+            serde_json::from_value(record).unwrap()
+        });
+        let [mut gate, _] = gates(&limits);
+        let agent = gate.records.agent.as_mut().unwrap();
+        agent.groups = (0..64).map(|at| format!("g{at}")).collect();
+        for expected in ["policy_allow", "policy_allow", "quota_exhausted"] {
+            gate.evict();
+            assert_eq!(answer(&gate, &asked()).1["reason_code"], expected, "{other}");
+        }
+    }
+}
+
 /// Attack: many calls at once, of an agent that may make one, lease what other lanes need.
 #[test]
 fn a_call_is_charged_once_and_before_it_asks_a_counter() {
@@ -888,18 +917,23 @@ fn a_shared_rate_is_429_with_the_seconds_to_wait() {
 #[test]
 fn places_of_calls_in_progress_are_shared() {
     let rule = json!({"kind": "concurrency", "max": "1"});
-    let mut gates = gates(&[shared("tenant", "*", rule)]);
+    let mut gates = gates(&[shared("tenant", "*", rule.clone())]);
     for gate in &mut gates {
         let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {
             "url": "https://api.example.com/", "whole_timeout_ms": 10_000}});
         gate.records.server = Some(serde_json::from_value(server).unwrap());
     }
     let mut forwarded = asked();
-    forwarded.call.environment.clear();
+    forwarded.call.environment = None;
     forwarded.purpose = Purpose::Forward;
     forwarded.forwarded = true;
     assert_eq!(answer(&gates[0], &forwarded).0, 200);
     assert_eq!(answer(&gates[1], &forwarded).0, 429);
+    // The counter knows what is left, but not what calls in progress hold.
+    let counters = gates[0].counters.borrow();
+    let pools = Lane::pools(counters.values().next().unwrap(), &[]).unwrap();
+    let state = Pool::parse(&pools[0].1).unwrap().status(&limit(rule), at(gates[0].now_ms.get()));
+    assert_eq!((state.remaining, state.reserved), (Some(Amount::ZERO), None));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn asked(n: Json) -> GateCommand {
 
 fn forwarded(n: u64) -> GateCommand {
     let mut command = asked(json!(n));
-    command.call.environment.clear();
+    command.call.environment = None;
     command.purpose = Purpose::Forward;
     command.forwarded = true;
     command
@@ -499,7 +499,7 @@ fn a_call_that_a_gateway_would_have_to_redact_is_denied_and_uses_nothing() {
         let mut call = with(read_call(), call);
         call["tool_call"]["parameters"] = json!({"customer_id": id});
         let mut command = command(&call);
-        command.call.environment.clear();
+        command.call.environment = None;
         command.call.route = Some(("GET".to_owned(), "/customers/c1".to_owned()));
         command.purpose = Purpose::Routed("/customers/{customer_id}".to_owned());
         command

@@ -94,7 +94,7 @@ struct Claim {
 
 fn claim() -> impl Strategy<Value = Claim> {
     let inputs = vec![json!({}), json!({"n": 1}), json!({"n": 2, "m": ["x"]})];
-    let rules = vec![TaintRule::Allow, TaintRule::RequireApproval, TaintRule::Forbid];
+    let rules = TaintRule::ALL.to_vec();
     let resource = select(vec!["", "acme/shop"]);
     (trust(), any::<bool>(), select(inputs), resource, any::<bool>(), select(rules)).prop_map(
         |(trust, sensitive, input, resource, tainted, rule)| Claim {
@@ -185,7 +185,7 @@ fn is_shown_to(
         resource: None,
         definition_sha256: Some("d".repeat(64)),
     }]);
-    asking.call.environment.clear();
+    asking.call.environment = None;
     let head = ChainHead { seq: 0, hash: String::new() };
     let step = decide(engine, &facts(gate, records, agent, &head), &asking);
     let body: Json = serde_json::from_str(&step.reply.body).unwrap();
@@ -212,7 +212,7 @@ fn decision(
     let mut asked = command(&body);
     asked.signed = signed;
     asked.purpose = Purpose::Forward;
-    asked.call.environment.clear();
+    asked.call.environment = None;
     let mut records = records.clone();
     records.tool.as_mut().unwrap().tainted = claim.rule;
     let agent = if claim.tainted { tainted() } else { AgentState::default() };
@@ -330,7 +330,7 @@ fn a_tainted_message_says_to_a_tool_with_egress_only_what_is_known() {
             definition_sha256: None,
         };
         asking.purpose = Purpose::Filter(vec![candidate]);
-        asking.call.environment.clear();
+        asking.call.environment = None;
         let head = ChainHead { seq: 0, hash: String::new() };
         let step = decide(&gate.engine, &facts(&gate, &records, agent, &head), &asking);
         let body: Json = serde_json::from_str(&step.reply.body).unwrap();

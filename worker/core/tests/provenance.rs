@@ -239,6 +239,10 @@ fn an_operator_decides_by_reach_and_rule() {
         (Reach::Tenant, TaintRule::RequireApproval, Risk::Medium, "require_approval nowhere"),
         (Reach::BySinks, TaintRule::RequireApproval, Risk::Medium, "require_approval nowhere"),
         (Reach::Outside, TaintRule::Allow, Risk::Critical, "allow nowhere"),
+        (Reach::Nobody, TaintRule::DenyUnknown, Risk::Medium, "allow nowhere"),
+        (Reach::Nobody, TaintRule::DenyUnknown, Risk::High, "deny nowhere"),
+        (Reach::Tenant, TaintRule::DenyUnknown, Risk::Medium, "deny nowhere"),
+        (Reach::BySinks, TaintRule::DenyUnknown, Risk::Low, "deny nowhere"),
         (Reach::Nobody, TaintRule::Forbid, Risk::Low, "deny nowhere"),
     ] {
         // Without a run too: whom a call reaches does not depend on what the run has seen.
@@ -251,6 +255,39 @@ fn an_operator_decides_by_reach_and_rule() {
             assert_eq!(found, expected, "{reach:?} {rule:?} {risk:?} {run}");
         }
     }
+}
+
+/// A tool with the rule `deny_unknown` asks nobody, and otherwise decides as by default.
+#[test]
+fn a_tool_that_denies_unknown_destinations_denies_where_others_wait() {
+    for risk in [Risk::Low, Risk::Medium, Risk::High, Risk::Critical] {
+        for to in [RENT, SHOP, EVIL, "GB82WEST12345698765432"] {
+            let decided = [TaintRule::RequireApproval, TaintRule::DenyUnknown].map(|rule| {
+                let mut gate = gate();
+                instruct(&gate, "r", &format!("Pay the rent to {RENT}."));
+                report(&mut gate, "r", ServerTrust::Trusted, SHOP);
+                report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+                let tool = gate.records.tool.as_mut().unwrap();
+                (tool.tainted, tool.risk) = (rule, risk);
+                let untainted = pay(&gate, "other", value!({ "to": to }));
+                assert_eq!(untainted, "allow nowhere", "{rule:?} {risk:?} {to}");
+                pay(&gate, "r", value!({ "to": to }))
+            });
+            let [asking, denying] = decided;
+            assert_eq!(denying, asking.replace("require_approval", "deny"), "{risk:?} {to}");
+            let passes = to == RENT || (to == SHOP && matches!(risk, Risk::Low | Risk::Medium));
+            assert_eq!(denying.starts_with("allow"), passes, "{risk:?} {to}: {denying}");
+        }
+    }
+    // The caller reads which destination it was.
+    let mut gate = gate();
+    report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+    gate.records.tool.as_mut().unwrap().tainted = TaintRule::DenyUnknown;
+    let answer = decide(&gate, &in_run("r", "pay", value!({ "to": EVIL })));
+    let reason = answer["reason"].as_str().unwrap();
+    assert!(reason.contains("`/to` was first seen in the untrusted result"), "{reason}");
+    let policies = value!(["base/provenance#tainted-unknown-destinations-are-forbidden"]);
+    assert_eq!(answer["matched_policies"], policies);
 }
 
 #[test]
@@ -931,8 +968,9 @@ fn what_a_run_saw_and_was_told_is_on_record() {
     gate.flush_all();
     let started = "SELECT detail FROM audit_events WHERE kind = 'run_started'";
     let detail: Json = serde_json::from_str(&gate.text(started)).unwrap();
-    assert_eq!(detail["run"], "r");
-    assert_eq!(detail["instruction_sha256"].as_str().unwrap().len(), 64);
+    let hash = gate.config.value_key.verbatim("Pay nobody.");
+    let hash = hex::encode(hash.to_be_bytes());
+    assert_eq!(detail, value!({"run": "r", "instruction_hash": hash}));
     let body = "SELECT body FROM receipts WHERE kind = 'decision' ORDER BY seq DESC LIMIT 1";
     let body: Json = serde_json::from_str(&gate.text(body)).unwrap();
     assert_eq!(body["provenance"]["sinks"][0]["tool"], "bank/list");

@@ -200,6 +200,8 @@ fn an_instruction_names_words_and_groups_of_words() {
         "archive",
         "miller",
         "the miller project files",
+        "the miller project files to",
+        "invite bob to channel #general at",
         "miller project",
         "alice",
         "Alice's",
@@ -210,11 +212,16 @@ fn an_instruction_names_words_and_groups_of_words() {
     ] {
         assert_eq!(run.text(value), Level::Instruction, "{value}");
     }
-    for value in ["to", "project archive", "the miller project files to", "bobby"] {
+    for value in ["to", "project archive", "and invite bob to channel #general at", "bobby"] {
         assert_eq!(run.text(value), Level::Nowhere, "{value}");
     }
     let long: String = (0..5_000).map(|at| format!("word{at} ")).collect();
     assert_eq!(extract::instruction(&KEY, &long).len(), MAX_INSTRUCTION_VALUES);
+    // The names and numbers in words come before groups of words.
+    let run = Run::default().instruction(&format!("{long} Pay EUR1200."));
+    assert_eq!(run.text("1200"), Level::Instruction);
+    let run = Run::default().instruction("Send q3 budget review final v2 draft.xlsx to Ada.");
+    assert_eq!(run.text("q3 budget review final v2 draft.xlsx"), Level::Instruction);
 }
 
 #[test]
@@ -405,6 +412,10 @@ fn the_lowest_part_is_the_level_of_a_sink() {
     let cases = [
         (r#""anna@x.com""#, Some(Level::Instruction)),
         (r#""Anna <anna@x.com>""#, Some(Level::Instruction)),
+        (r#""\"Smith, Anna\" <anna@x.com>""#, Some(Level::Instruction)),
+        (r#""\"Li; Bo\" <bob@x.com>, \"Smith, Anna\" <anna@x.com>""#, Some(Level::Trusted)),
+        (r#""\"Smith, Anna\" <anna@x.com>, new@x.com""#, Some(Level::Nowhere)),
+        (r#""\"Smith, Anna\" <evil@x.com>""#, Some(Level::Untrusted)),
         (r#""mailto:anna@x.com""#, Some(Level::Instruction)),
         (r#"["anna@x.com","bob@x.com"]"#, Some(Level::Trusted)),
         (r#""anna@x.com, bob@x.com""#, Some(Level::Trusted)),
@@ -431,6 +442,7 @@ fn the_lowest_part_is_the_level_of_a_sink() {
         (r#""https://evil.com/acme""#, Some(Level::Untrusted)),
         (r#""src/main.rs""#, Some(Level::Instruction)),
         (r#""./src/acme""#, Some(Level::Instruction)),
+        (r#""~/src/acme""#, Some(Level::Nowhere)),
         (r#""src/../acme""#, Some(Level::Nowhere)),
         (r#""/""#, Some(Level::Nowhere)),
         ("50", Some(Level::Instruction)),
@@ -469,6 +481,10 @@ fn a_changed_value_is_never_raised() {
         "alice@good.com <evil2@evil.com>",
         "evil2@evil.com <alice@good.com>",
         "\"alice@good.com\" <evil2@evil.com>",
+        "\"evil2@evil.com, Alice\" <alice@good.com>",
+        "\"x, evil2, y\" <alice@good.com>",
+        "\"x <alice@good.com>, evil2@evil.com",
+        "\"x\\\", evil2@evil.com, \\\"\" <alice@good.com>",
         "<alice@good.com><evil2@evil.com>",
         "alice%evil.com@acme.example",
         "evil2@acme.example@evil.com",
@@ -758,6 +774,22 @@ fn trust_is_by_the_longest_pointer_and_one_trusted_place_is_enough() {
     assert!(
         extract::result(&KEY, &[Part::whole(unreadable)], Some(&rules), false).untrusted.is_empty()
     );
+    // Nothing is missing of a trusted result that is too long to read.
+    let long = "x".repeat(MAX_READ_BYTES + 1);
+    for (rules, server, trusted) in [
+        (None, true, true),
+        (None, false, false),
+        (Some(trust(&[("/mails", Trusted)])), true, true),
+        (Some(trust(&[("/mails", Trusted)])), false, false),
+        (Some(trust(&[("/mails", Untrusted)])), true, false),
+        (Some(trust(&[("", Trusted), ("/mails", Untrusted)])), true, false),
+        (Some(trust(&[("", Trusted)])), false, true),
+        (Some(trust(&[("", Untrusted)])), true, false),
+    ] {
+        assert_eq!(ResultTrust::trusts_text(rules.as_ref(), server), trusted, "{rules:?} {server}");
+        let found = extract::result(&KEY, &[Part::whole(&long)], rules.as_ref(), server);
+        assert_eq!(found.incomplete, !trusted, "{rules:?} {server}");
+    }
 }
 
 #[test]

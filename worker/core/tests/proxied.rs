@@ -36,7 +36,7 @@ fn gate() -> Gate {
 /// The demo's read for another purpose, as proxies ask it: without an environment.
 fn asking(purpose: Purpose) -> GateCommand {
     let mut command = command(&read_call());
-    command.call.environment.clear();
+    command.call.environment = None;
     command.purpose = purpose;
     command
 }

@@ -170,7 +170,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
     // Requests of servers, and requests that call nothing, are denied like calls.
     for purpose in [Purpose::Ask, Purpose::Message { cost: 1 }] {
         let mut asked = command(&read_call());
-        asked.call.environment.clear();
+        asked.call.environment = None;
         asked.purpose = purpose;
         let body = gate.try_call(&asked).unwrap().body;
         assert!(body.contains("tenant_rows_exhausted"), "{body}");

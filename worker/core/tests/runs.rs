@@ -28,7 +28,7 @@ fn asking(purpose: Purpose) -> GateCommand {
     if matches!(purpose, Purpose::StartRun(_)) {
         (command.call.server, command.call.tool) = (String::new(), String::new());
     }
-    command.call.environment.clear();
+    command.call.environment = None;
     command.call.run_id = "r".to_owned();
     command.purpose = purpose;
     command

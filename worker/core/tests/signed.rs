@@ -21,7 +21,7 @@ fn signed(body: &Value, nonce: &str) -> GateCommand {
 /// The same for another purpose, as proxies ask it.
 fn asking(purpose: Purpose, nonce: &str) -> GateCommand {
     let mut command = signed(&read_call(), nonce);
-    command.call.environment.clear();
+    command.call.environment = None;
     GateCommand { purpose, ..command }
 }
 

@@ -145,8 +145,10 @@ fn a_tools_registration_says_what_tainted_calls_of_it_need() {
     for (rule, mutates, clean, tainted) in [
         (TaintRule::Allow, true, "allow", "allow"),
         (TaintRule::RequireApproval, true, "allow", "require_approval"),
+        (TaintRule::DenyUnknown, true, "allow", "deny"),
         (TaintRule::Forbid, true, "allow", "deny"),
         (TaintRule::RequireApproval, false, "allow", "allow"),
+        (TaintRule::DenyUnknown, false, "allow", "allow"),
         (TaintRule::Forbid, false, "allow", "deny"),
     ] {
         let mut gate = gate();
@@ -367,6 +369,8 @@ fn only_a_decision_that_would_have_been_another_without_taint_is_explained_by_it
         ),
         (TaintRule::Allow, true, stated("semi_trusted_customer"), "require_approval", false),
         (TaintRule::RequireApproval, true, stated("untrusted_external"), "deny", false),
+        (TaintRule::DenyUnknown, true, json!({}), "deny", true),
+        (TaintRule::DenyUnknown, false, json!({}), "allow", false),
         (TaintRule::Forbid, true, json!({}), "deny", true),
         (TaintRule::Forbid, false, json!({}), "deny", true),
         (TaintRule::RequireApproval, false, json!({}), "allow", false),

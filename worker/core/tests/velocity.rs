@@ -506,7 +506,7 @@ fn what_a_server_asks_reads_windows_and_counts_in_none() {
     gate.records.server = Some(serde_json::from_value(server).unwrap());
     let mut asked = command(&arguments(json!({})));
     asked.purpose = Purpose::Ask;
-    asked.call.environment.clear();
+    asked.call.environment = None;
     let answer = |gate: &Gate| -> String {
         let body: Value = serde_json::from_str(&gate.try_call(&asked).unwrap().body).unwrap();
         body["decision"]["reason_code"].as_str().unwrap().to_owned()

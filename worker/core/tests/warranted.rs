@@ -724,6 +724,17 @@ fn a_used_proof_identifies_only_a_caller_that_repeats_its_request() {
     }
 }
 
+/// Neither links nor proof say that the call is a dry run. docs/warrants.md says what follows.
+#[test]
+fn the_proof_of_a_dry_run_is_good_for_the_call() {
+    let gate = open(false, Some(SourceTrust::Unknown));
+    let (dry, real) = (json!({"dry_run": true}), json!({}));
+    for (members, expected) in [(&dry, 200), (&dry, 200), (&real, 200), (&dry, 401), (&real, 401)] {
+        let call = located(&with(read_call(), members.clone()), 3, now_s());
+        assert_eq!(outcome(&gate, &call).0, expected, "{members}");
+    }
+}
+
 /// Who read a chain on the way can make the lane verify only so much with it.
 #[test]
 fn strangers_are_charged_before_their_warrants_are_verified() {

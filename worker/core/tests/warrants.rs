@@ -6,6 +6,8 @@
 mod differences;
 #[path = "warrants/fuzz.rs"]
 mod fuzz;
+#[path = "warrants/networks.rs"]
+mod networks;
 #[path = "warrants/random.rs"]
 mod random;
 #[path = "warrants/reference.rs"]
@@ -22,7 +24,7 @@ use gateward_core::warrant::chain::{Chain, Envelope, envelopes, sha256};
 use gateward_core::warrant::constraint::{
     Arguments, Constraint, Pattern, UrlPattern, UrlSafe, Work,
 };
-use gateward_core::warrant::gate::{Gate, Gates};
+use gateward_core::warrant::gate::{Condition, Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Issuing, Payload, Powers, WarrantId};
 use gateward_core::warrant::proof::Statement;
@@ -498,7 +500,7 @@ fn approvers_and_issuers_hand_on_no_more_than_they_have() {
 fn a_warrant_has_the_bounds_of_the_format() {
     use gateward_core::warrant::bounds as most;
     type Change = fn(&mut Payload, usize);
-    let cases: [(&str, usize, Change); 7] = [
+    let cases: [(&str, usize, Change); 10] = [
         ("tools", most::MAX_TOOLS, |it, count| {
             let tool = |at| (format!("t{at:03}"), Arguments::default());
             it.powers = Powers::Execution((0..count).map(tool).collect());
@@ -507,6 +509,19 @@ fn a_warrant_has_the_bounds_of_the_format() {
             let of = |at| (format!("a{at:03}"), Constraint::Wildcard);
             let constraints = (0..count).map(of).collect();
             tools(it)[0].1 = Arguments { constraints, allow_unknown: false };
+        }),
+        ("tools to issue", most::MAX_TOOLS, |it, count| {
+            let tools = (0..count).map(|at| format!("t{at:03}")).collect();
+            it.powers = Powers::Issuer(Issuing { tools, ..Issuing::default() });
+        }),
+        ("gates", most::MAX_TOOLS, |it, count| {
+            let gate = |at| (format!("t{at:03}"), Gate { arguments: None, message: None });
+            it.gates = Some(Gates::new((0..count).map(gate).collect()));
+        }),
+        ("conditions of a gate", most::MAX_CONSTRAINTS, |it, count| {
+            let of = |at| (format!("a{at:03}"), Condition::Always);
+            let gate = Gate { arguments: Some((0..count).map(of).collect()), message: None };
+            it.gates = Some(Gates::new(vec![("refund".to_owned(), gate)]));
         }),
         ("approvers", most::MAX_APPROVERS, |it, count| {
             it.approvers =
@@ -626,12 +641,17 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
     assert!(judged(vec![good.clone()]).is_ok());
     assert!(judged(vec![approver.approve(hash, NOW_S - 5, NOW_S + 60)]).is_ok(), "made here");
     assert!(judged(vec![vec![0], good.clone()]).is_ok(), "what does not count is ignored");
+    let mut wrong = good.clone();
+    *wrong.last_mut().unwrap() ^= 1;
+    let other = approve(6, hash, NOW_S - 5, NOW_S + 60);
+    assert!(judged(vec![wrong.clone(), other]).is_ok(), "another approver's");
     for (name, approvals) in [
         ("none", vec![]),
         ("of somebody else", vec![approve(7, hash, NOW_S, NOW_S + 60)]),
         ("of another call", vec![approve(APPROVER, [1; 32], NOW_S, NOW_S + 60)]),
         ("which has expired", vec![approve(APPROVER, hash, NOW_S - 60, NOW_S)]),
         ("of the future", vec![approve(APPROVER, hash, NOW_S + 31, NOW_S + 60)]),
+        ("a second one of the same approver", vec![wrong, good.clone()]),
     ] {
         let refusal = judged(approvals).unwrap_err();
         assert_eq!(refusal.code, ReasonCode::WarrantApprovalMissing, "{name}");
@@ -672,13 +692,30 @@ fn a_gate_holds_under_every_name_of_the_tool() {
 
 #[test]
 fn a_tool_with_a_slash_in_its_name_is_named_with_its_server() {
-    for (name, expected) in [("github/get", false), ("evil/github/get", true), ("*", true)] {
-        let mut payload = root();
-        tools(&mut payload)[0] = (name.to_owned(), Arguments::default());
+    let (own, full, any) = ("github/get", "evil/github/get", "*");
+    // The tools of each link, and the name that the holder signs.
+    for (links, signed, expected) in [
+        (&[&[own][..]][..], own, false),
+        (&[&[full]], full, true),
+        (&[&[any]], own, true),
+        // The rules of the tool's own name may be narrower than those of `*`.
+        (&[&[any, own]], own, false),
+        (&[&[any, full]], full, true),
+        (&[&[any, full, own]], full, true),
+        (&[&[any, own], &[full]], full, false),
+        (&[&[any], &[full]], full, true),
+    ] {
+        let mut payloads: Vec<Payload> = Vec::new();
+        for names in links {
+            let mut payload = payloads.last().map_or_else(root, child);
+            let named = names.iter().map(|name| ((*name).to_owned(), Arguments::default()));
+            *tools(&mut payload) = named.collect();
+            payloads.push(payload);
+        }
         let input = input("{}");
-        let signed = if name == "*" { "github/get" } else { name };
-        let proof = secret(ORCHESTRATOR).prove(payload.id, signed, &input, NOW_S);
-        let stack = text::join(&[secret(ROOT).issue(&payload)]);
+        let holder = [ORCHESTRATOR, WORKER][links.len() - 1];
+        let proof = secret(holder).prove(payloads.last().unwrap().id, signed, &input, NOW_S);
+        let stack = self::signed(&payloads, |at| [ROOT, ORCHESTRATOR][at]);
         let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
         let call = Call {
             server: "evil",
@@ -687,8 +724,14 @@ fn a_tool_with_a_slash_in_its_name_is_named_with_its_server() {
             now_s: NOW_S,
             agent_key: None,
         };
-        let judged = warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default());
-        assert_eq!(judged.is_ok(), expected, "{name}");
+        match warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default()) {
+            Ok(_) => assert!(expected, "{links:?}"),
+            Err(refusal) => {
+                assert!(!expected, "{links:?} {refusal:?}");
+                let reason = "it does not name the tool `github/get` with its server.";
+                assert!(refusal.reason.contains(reason), "{links:?} {refusal:?}");
+            }
+        }
     }
 }
 
@@ -769,6 +812,47 @@ fn a_holder_who_proved_a_call_is_known_also_if_the_warrant_does_not_carry_it() {
     }
 }
 
+/// Somebody who has only a locator can sign a chain with a root of their own, and send a call of the greatest length. So what
+/// they did not sign is not compared, nor is a call that they did not prove.
+#[test]
+fn what_nobody_signed_or_proved_is_not_compared() {
+    // Comparing the links takes 160,000 steps, and comparing the call with each of them 100,000.
+    let numbers = (0..400).map(|number| Json::Integer(number + 1)).collect();
+    let any_text = Constraint::Pattern(Pattern::new("*".to_owned()));
+    let mut root = root();
+    tools(&mut root)[0].1 = Arguments {
+        constraints: vec![
+            ("number".to_owned(), Constraint::OneOf(numbers)),
+            ("text".to_owned(), any_text),
+        ],
+        allow_unknown: false,
+    };
+    let narrow = child(&root);
+    let mut wider = narrow.clone();
+    tools(&mut wider)[0].1.allow_unknown = true;
+    let text = "x".repeat(100_000);
+    let input = input(&format!(r#"{{"number":1,"text":"{text}"}}"#));
+    let judged = |child: &Payload, child_by: u8, proved_by: u8| {
+        let stack = text::join(&[secret(ROOT).issue(&root), sign(child, child_by)]);
+        let proof = secret(proved_by).prove(child.id, "refund", &input, NOW_S);
+        let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
+        let agent_key = Some(secret(ORCHESTRATOR).public());
+        let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key };
+        warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default())
+    };
+    for (what, child, child_by, proved_by, expected) in [
+        ("a link that is not signed", &wider, 9, WORKER, ReasonCode::WarrantSignatureInvalid),
+        ("one that is", &wider, ORCHESTRATOR, WORKER, ReasonCode::WarrantWidened),
+        // If the call came first, too few steps would be left for the chain.
+        ("a call without a proof", &narrow, ORCHESTRATOR, 9, ReasonCode::WarrantProofInvalid),
+    ] {
+        assert_eq!(judged(child, child_by, proved_by).unwrap_err().code, expected, "{what}");
+    }
+    let refusal = judged(&narrow, ORCHESTRATOR, WORKER).unwrap().refusal.unwrap();
+    assert_eq!(refusal.code, ReasonCode::WarrantUnsupported);
+    assert!(refusal.reason.contains("too much work to evaluate"), "{refusal:?}");
+}
+
 /// Regular expressions, CEL and shell words are never evaluated, nor are types that nobody knows.
 #[test]
 fn a_constraint_that_is_not_evaluated_always_denies() {
@@ -810,6 +894,20 @@ fn a_constraint_that_is_not_evaluated_always_denies() {
     }
 }
 
+/// No argument has such a number, but neither implementation reads the warrant.
+#[test]
+fn a_whole_number_below_those_of_64_bits_is_not_read() {
+    for (number, expected) in [("3b7fffffffffffffff", true), ("3b8000000000000000", false)] {
+        // `not_one_of` the number.
+        let body = [b"\xa1\x68excluded\x81".to_vec(), hex::decode(number).unwrap()].concat();
+        let mut root = root();
+        tools(&mut root)[0].1 = only("x", Constraint::Unsupported(7, body));
+        let warrant = secret(ROOT).issue(&root);
+        assert_eq!(Payload::read(&root.write()).is_ok(), expected, "{number}");
+        assert_eq!(tenuo::wire::decode(&warrant).is_ok(), expected, "{number}");
+    }
+}
+
 /// Each comparison is paid for by its size, also of what the parent says.
 #[test]
 fn a_child_that_takes_too_much_to_compare_is_refused() {
@@ -827,6 +925,7 @@ fn a_child_that_takes_too_much_to_compare_is_refused() {
     };
     let domains: Vec<String> = (0..256).map(|at| format!("d{at}.example")).collect();
     let exact = |text: &str| Constraint::Exact(Json::String(text.to_owned()));
+    let network = |text: &str| Constraint::cidr(text).unwrap();
     let list =
         |at: i64| Json::Array((0..60).map(|_| Json::Null).chain([Json::Integer(at)]).collect());
     let lists = |from: i64| Constraint::OneOf((0..200).map(|at| list(from + at)).collect());
@@ -844,6 +943,11 @@ fn a_child_that_takes_too_much_to_compare_is_refused() {
         ),
         ("domains", vec![safe(&domains)], vec![safe(&domains); 8]),
         ("lists", vec![lists(1_000), lists(0)], vec![lists(0)]),
+        (
+            "addresses",
+            [vec![network("10.0.0.0/8"); 199], vec![network("::/0")]].concat(),
+            vec![exact("1:2:3:4:5:6:7:8"); 200],
+        ),
     ] {
         let mut root = root();
         tools(&mut root)[0].1 = only("x", Constraint::Any(wide));

@@ -1,6 +1,6 @@
 //! Requests as handlers see them, responses, and the bounds on what is read.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::net::IpAddr;
 
@@ -80,6 +80,8 @@ pub struct Request {
     raw: web_sys::Request,
     /// Whether the body was read or dropped.
     read: Cell<bool>,
+    /// What a lane said about the rate of the agent that reads or reports.
+    pub rate: RefCell<RateFields>,
 }
 
 impl Request {
@@ -100,6 +102,7 @@ impl Request {
             traceparent: next(),
             raw,
             read: Cell::new(false),
+            rate: RefCell::default(),
         }
     }
 
@@ -375,6 +378,26 @@ impl Head {
     /// An answer with the API's description, which JavaScript holds.
     pub fn with_description(self) -> Result<Response> {
         Ok(io::description(&self.fields)?)
+    }
+}
+
+/// The rate-limit headers that a lane sent. They are copied to the caller's response.
+#[derive(Clone, Default)]
+pub struct RateFields([Option<String>; 2]);
+
+const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];
+
+impl RateFields {
+    /// `header`: reads a header of the lane's response.
+    pub fn read(header: impl Fn(&str) -> Option<String>) -> Self {
+        Self(RATE_FIELDS.map(header))
+    }
+
+    pub fn add_to(&self, head: Head) -> Head {
+        RATE_FIELDS.iter().zip(&self.0).fold(head, |head, (name, value)| match value {
+            Some(value) => head.field(name, value),
+            None => head,
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use gateward_core::call::command::GateCommand;
 use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::log::{Event, Level, Line};
 use worker::{Date, console_error, console_log, console_warn};
@@ -13,6 +14,16 @@ use worker::{Date, console_error, console_log, console_warn};
 thread_local! {
     /// The state of each event about an outage that was logged before.
     static OUTAGES: RefCell<Vec<(Event, LogThrottle)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The line of an event while a lane serves the command.
+pub fn line(event: Event, command: &GateCommand, detail: String) -> Line<'_> {
+    let line = Line::new(event, detail);
+    Line {
+        request_id: Some(&command.http_request_id),
+        trace_id: command.trace_id,
+        ..line.in_lane(&command.tenant, command.lane)
+    }
 }
 
 /// Writes the line. One exception: for each event about an outage, at most one line is written in a second.

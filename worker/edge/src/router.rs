@@ -48,8 +48,14 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
         Err(problem) => Err(problem),
     };
     let responded = match answered {
-        Ok(Answer::Json(body)) => Head::new(200, &request_id).with(&body),
+        Ok(Answer::Json(body)) => {
+            request.rate.borrow().add_to(Head::new(200, &request_id)).with(&body)
+        }
         Ok(Answer::Whole(response)) => Ok(response),
+        Err(problem) if problem.code == ProblemCode::RateLimited => {
+            let head = Head::of_problem(&problem, &request_id);
+            request.rate.borrow().add_to(head).with(&problem.to_json(&request_id))
+        }
         Err(problem) => http::problem(&problem, &request_id),
     };
     responded.or_else(|error| {
@@ -125,7 +131,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         Operation::ReadReceiptEnds => receipts::ends(request, app, &caller).await,
         Operation::ListRegistryEvents => logs::registry_events(request, app, &caller).await,
         Operation::ListApprovals => approvals::list(request, app, &caller).await,
-        Operation::ReadApproval => approvals::read(app, &caller, first).await,
+        Operation::ReadApproval => approvals::read(request, app, &caller, first).await,
         Operation::DecideApproval(kind) => {
             approvals::decide(request, app, caller, (route, kind), first, &body).await
         }

@@ -173,7 +173,7 @@ Examples:
 pub struct Tainted {
     /// What a tainted call of the tool needs: `allow` requires nothing more, `require_approval`
     /// holds a write back for approval unless the user or a trusted source named its destinations,
-    /// `forbid` denies reads too. A call is tainted after text of an untrusted server reached its
+    /// `deny_unknown` denies such a write instead, `forbid` denies reads too. A call is tainted after text of an untrusted server reached its
     /// agent or run
     #[arg(long, value_name = "RULE", value_parser = TaintRule::ALL.map(TaintRule::as_str))]
     tainted: Option<String>,

@@ -4,13 +4,14 @@
 //! argument. A constraint is an object with one member: the name of its type, with its body.
 //!
 //! INVARIANT (inverse): what [`written`] returns, [`constraint`] reads as the same constraint. Exceptions are
-//! what Gateward never evaluates: it is shown, but cannot be made. That is a type such as `regex`, and a number
-//! that no argument has.
+//! what Gateward never evaluates, and what no value fits: it is shown, but cannot be made. That is a type such as
+//! `regex`, a number that no argument has, and what [`must_be`] says.
 
 use gateward_core::json::{Json, MAX_INTEGER};
 use gateward_core::warrant::cbor::{Reader, Writer};
+use gateward_core::warrant::constraint::fit::{Undecidable, value_fits};
 use gateward_core::warrant::constraint::{
-    Arguments, Constraint, Pattern, Range, Subpath, UrlPattern, UrlSafe,
+    Arguments, Constraint, Pattern, Range, Subpath, UrlPattern, UrlSafe, Work,
 };
 use serde_json::{Map, Value, json};
 
@@ -70,10 +71,58 @@ pub fn constraint(value: &Json, at: &str) -> Result<Constraint, Wrong> {
     // The reader of warrants has bounds of its own.
     let mut writer = Writer::default();
     constraint.write(&mut writer);
-    match Constraint::read(&mut Reader::new(&writer.bytes)) {
-        Ok(_) => Ok(constraint),
-        Err(error) => Err(wrong(&at, error.0)),
+    if let Err(error) = Constraint::read(&mut Reader::new(&writer.bytes)) {
+        return Err(wrong(&at, error.0));
     }
+    match must_be(&constraint) {
+        None => Ok(constraint),
+        Some(must) => Err(wrong(&at, must)),
+    }
+}
+
+/// What a constraint must be so that a value can fit it; `None` if one can. A worker reads the others too, and denies each
+/// call.
+fn must_be(constraint: &Constraint) -> Option<&'static str> {
+    // A constraint on texts that cannot be evaluated for this one cannot be for any.
+    let text = Json::String("https://a.example/".to_owned());
+    let is_evaluated =
+        || value_fits(constraint, &text, &mut Work::default()) != Err(Undecidable::Unsupported);
+    match constraint {
+        Constraint::Pattern(_) if !is_evaluated() => {
+            Some("it must not have `[`, `]` or `**`, which are not evaluated")
+        }
+        Constraint::UrlPattern(pattern) if pattern.as_str().contains("**") => {
+            Some("it must not have `**`, which is not evaluated")
+        }
+        Constraint::OneOf(values) if values.is_empty() => Some("it must have a value"),
+        Constraint::Range(range) if has_no_number(range) => {
+            Some("a number must be between `min` and `max`")
+        }
+        Constraint::UrlSafe(_) if !is_evaluated() => {
+            Some("its domains must be hosts in lower case, such as `a.example` or `*.a.example`")
+        }
+        Constraint::UrlSafe(safe) if !safe.schemes.iter().any(|scheme| is_read(scheme)) => {
+            Some("it must have a scheme of http, https, ws, wss and ftp")
+        }
+        Constraint::UrlSafe(safe) => {
+            let is_empty = safe.allow_domains.as_ref().is_some_and(Vec::is_empty)
+                || safe.allow_ports.as_ref().is_some_and(Vec::is_empty);
+            is_empty.then_some("its lists of what is allowed must not be empty")
+        }
+        _ => None,
+    }
+}
+
+fn has_no_number(range: &Range) -> bool {
+    match (range.min, range.max) {
+        (Some(min), Some(max)) => min > max || (min == max && !range.contains(min)),
+        _ => false,
+    }
+}
+
+/// Whether a worker reads URLs of this scheme.
+fn is_read(scheme: &str) -> bool {
+    ["http", "https", "ws", "wss", "ftp"].iter().any(|read| read.eq_ignore_ascii_case(scheme))
 }
 
 fn constraints(value: &Json, at: &str) -> Result<Vec<Constraint>, Wrong> {
@@ -297,185 +346,4 @@ fn value(json: &Json) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use gateward_core::json::parse;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn read(text: &str) -> Result<Vec<(String, Arguments)>, Wrong> {
-        tools(&parse(text.as_bytes()).unwrap())
-    }
-
-    #[test]
-    fn a_mistake_is_named_with_its_place() {
-        for (text, expected) in [
-            ("[]", "it must be an object"),
-            ("{}", "name at least one tool"),
-            (r#"{"t": 1}"#, "/t: it must be an object"),
-            (r#"{"t": {"a": 50}}"#, "/t/a: it must be an object"),
-            (
-                r#"{"t": {"a": {}}}"#,
-                "/t/a: it must have one member: the name of the constraint, with its body",
-            ),
-            (r#"{"s/t": {"a~b": {"wildcard": 1}}}"#, "/s~1t/a~0b/wildcard: it must be null"),
-            (r#"{"t": {"a": {"range": {"max": "5"}}}}"#, "/t/a/range/max: it must be a number"),
-            (
-                r#"{"t": {"a": {"range": {"most": 5}}}}"#,
-                "/t/a/range/most: it is unknown; there are min, max, min_inclusive, max_inclusive",
-            ),
-            (
-                r#"{"t": {"a": {"all": [{"wildcard": null}, {"pattern": 1}]}}}"#,
-                "/t/a/all/1/pattern: it must be a text",
-            ),
-            (r#"{"t": {"a": {"any": []}}}"#, "/t/a/any: a list of constraints is empty"),
-            (
-                r#"{"t": {"a": {"cidr": "10.0.0.1/8"}}}"#,
-                "/t/a/cidr: it must be a network in CIDR notation, or an address",
-            ),
-            (
-                r#"{"t": {"a": {"subpath": {"root": "data"}}}}"#,
-                "/t/a/subpath: a subpath's root is not an absolute path in its normal form",
-            ),
-            (r#"{"t": {"a": {"subpath": {}}}}"#, "/t/a/subpath: it must have a `root`"),
-            (
-                r#"{"t": {"a": {"url_safe": {"allow_ports": [70000]}}}}"#,
-                "/t/a/url_safe/allow_ports: it must be a list of ports",
-            ),
-        ] {
-            assert_eq!(read(text).unwrap_err(), expected, "{text}");
-        }
-        let unknown = read(r#"{"t": {"a": {"regex": "x"}}}"#).unwrap_err();
-        assert_eq!(unknown, format!("/t/a/regex: there is no such constraint; there are {NAMES}"));
-    }
-
-    #[test]
-    fn every_type_has_the_name_that_it_has_elsewhere() {
-        for (text, name) in [
-            (r#"{"wildcard": null}"#, "wildcard"),
-            (r#"{"exact": {"a": [1, null]}}"#, "exact"),
-            (r#"{"pattern": "a*"}"#, "pattern"),
-            (r#"{"range": {"max": 5.5, "min_inclusive": false}}"#, "range"),
-            (r#"{"one_of": ["a", 1]}"#, "one_of"),
-            (r#"{"not_one_of": []}"#, "not_one_of"),
-            (r#"{"cidr": "10.0.0.0/8"}"#, "cidr"),
-            (r#"{"url_pattern": "https://a.example/*"}"#, "url_pattern"),
-            (r#"{"contains": [1]}"#, "contains"),
-            (r#"{"subset": [1]}"#, "subset"),
-            (r#"{"all": [{"wildcard": null}]}"#, "all"),
-            (r#"{"any": [{"not": {"exact": 1}}]}"#, "any"),
-            (r#"{"not": {"exact": 1}}"#, "not"),
-            (r#"{"subpath": {"root": "/data", "allow_equal": false}}"#, "subpath"),
-            (
-                r#"{"url_safe": {"allow_domains": ["a.example"], "block_private": false}}"#,
-                "url_safe",
-            ),
-        ] {
-            let read = constraint(&parse(text.as_bytes()).unwrap(), "").unwrap();
-            assert_eq!(read.name(), name);
-            assert_eq!(written(&read), serde_json::from_str::<Value>(text).unwrap(), "{text}");
-            assert!(NAMES.contains(name));
-        }
-        let unsupported = Constraint::Unsupported(5, vec![0xa0]);
-        assert_eq!(written(&unsupported), json!({"regex": "a0"}));
-    }
-
-    #[test]
-    fn tools_and_arguments_are_sorted_by_bytes() {
-        let tools =
-            read(r#"{"\ud83d\ude00": {}, "\uffff": {"b": {"exact": 1}, "a": {"exact": 2}}}"#);
-        let tools = tools.unwrap();
-        let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["\u{ffff}", "\u{1f600}"]);
-        assert_eq!(tools[0].1.constraints[0].0, "a");
-    }
-
-    fn values() -> impl Strategy<Value = Json> {
-        let number = (-1e15..1e15)
-            .prop_filter("an integer is another value", |number: &f64| number.fract() != 0.0);
-        let leaf = prop_oneof![
-            Just(Json::Null),
-            any::<bool>().prop_map(Json::Bool),
-            (-MAX_INTEGER..=MAX_INTEGER).prop_map(Json::Integer),
-            number.prop_map(Json::Number),
-            ".*".prop_map(Json::String),
-        ];
-        leaf.prop_recursive(3, 12, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Json::Array),
-                // Of ASCII, so that both orders are the same.
-                prop::collection::btree_map("[ -~]*", inner, 0..4)
-                    .prop_map(|fields| Json::Object(fields.into_iter().collect())),
-            ]
-        })
-    }
-
-    fn all_constraints() -> impl Strategy<Value = Constraint> {
-        let list = || prop::collection::vec(values(), 0..4);
-        let bound =
-            || prop::option::of(prop_oneof![-1e15..1e15, (-50_i32..50).prop_map(f64::from)]);
-        let names = || prop::collection::vec("[a-z*.]{1,9}", 0..3);
-        let leaf = prop_oneof![
-            Just(Constraint::Wildcard),
-            values().prop_map(Constraint::Exact),
-            ".*".prop_map(|text| Constraint::Pattern(Pattern::new(text))),
-            (bound(), bound(), any::<bool>(), any::<bool>()).prop_map(
-                |(min, max, min_inclusive, max_inclusive)| {
-                    Constraint::Range(Range { min, max, min_inclusive, max_inclusive })
-                }
-            ),
-            list().prop_map(Constraint::OneOf),
-            list().prop_map(Constraint::NotOneOf),
-            list().prop_map(Constraint::Contains),
-            list().prop_map(Constraint::Subset),
-            (any::<u8>(), any::<bool>()).prop_map(|(byte, host)| {
-                let text =
-                    if host { format!("10.{byte}.0.1") } else { format!("10.{byte}.0.0/16") };
-                Constraint::cidr(&text).unwrap()
-            }),
-            "(https|[*])://([*][.])?[a-z]{1,5}[.]example(:[1-9][0-9]{2})?(/[a-z*]{0,5})?"
-                .prop_map(|text| Constraint::UrlPattern(Box::new(UrlPattern::new(&text).unwrap()))),
-            ("/([a-z]{1,5}(/[a-z]{1,5}){0,2})?", any::<bool>(), any::<bool>()).prop_map(
-                |(root, case_sensitive, allow_equal)| {
-                    Constraint::Subpath(Subpath { root, case_sensitive, allow_equal })
-                }
-            ),
-            (
-                names(),
-                prop::option::of(names()),
-                prop::option::of(names()),
-                prop::option::of(prop::collection::vec(any::<u16>(), 0..3)),
-                any::<[bool; 4]>(),
-                any::<bool>(),
-            )
-                .prop_map(
-                    |(schemes, allow_domains, deny_domains, allow_ports, blocks, internal)| {
-                        Constraint::UrlSafe(Box::new(UrlSafe {
-                            schemes,
-                            allow_domains,
-                            deny_domains,
-                            allow_ports,
-                            blocks,
-                            block_internal_tlds: internal,
-                        }))
-                    }
-                ),
-        ];
-        leaf.prop_recursive(3, 12, 3, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 1..3).prop_map(Constraint::All),
-                prop::collection::vec(inner.clone(), 1..3).prop_map(Constraint::Any),
-                inner.prop_map(|inner| Constraint::Not(Box::new(inner))),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read_as_the_same(expected in all_constraints()) {
-            let text = written(&expected).to_string();
-            let read = constraint(&parse(text.as_bytes()).unwrap(), "");
-            prop_assert_eq!(read, Ok(expected), "{}", text);
-        }
-    }
-}
+mod tests;

@@ -17,10 +17,12 @@ const MAX_DEPTH: u8 = DEFAULT_MAX_LINKS as u8 - 1;
 
 /// Sign a warrant with a root key, and print it
 ///
-/// Tools are named as `tool` or `server/tool`; `*` is every tool. Their constraints are JSON: an object of
-/// tools, each an object of arguments, each an object with one member, which is the constraint's name with
-/// its body. A tool with constraints refuses other arguments, and each argument that has a constraint must
-/// be present. A tool without constraints, `{}`, allows every argument.
+/// Tools are named as `tool` or `server/tool`; `*` is every other tool. A tool whose own name has a `/` is
+/// named with its server: `files/resources/read`, because `resources/read` is the tool `read` of a server
+/// `resources`. Their constraints are JSON: an object of tools, each an object of arguments, each an object
+/// with one member, which is the constraint's name with its body. A tool with constraints refuses other
+/// arguments, and each argument that has a constraint must be present. A tool without constraints, `{}`,
+/// allows every argument.
 #[derive(Args, Debug, PartialEq)]
 #[command(after_long_help = "\
 Constraints:

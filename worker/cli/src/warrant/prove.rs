@@ -26,7 +26,8 @@ pub struct Prove {
     /// The warrant or the chain: base64 or PEM, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "STACK")]
     warrant: String,
-    /// The tool, `server/tool` or `tool`. The proof has the name that the warrant has
+    /// The tool, `server/tool` or `tool`; with its server if its own name has a `/`. The proof has the name
+    /// that the warrant has
     #[arg(long, value_name = "TOOL")]
     tool: String,
     /// The arguments of the call: JSON, `@FILE`, or `-` for standard input
@@ -72,9 +73,13 @@ fn name<'a>(leaf: &Payload, tool: &'a str) -> Option<&'a str> {
     let Powers::Execution(tools) = &leaf.powers else { return None };
     let has = |name: &str| tools.iter().any(|(tool, _)| tool == name);
     let alone = tool.split_once('/').map_or(tool, |(_, tool)| tool);
-    // A tool's own name with a `/` could be the name of another server's tool.
-    let has_alone = (has(alone) && !alone.contains('/')) || has("*");
-    if has(tool) { Some(tool) } else { has_alone.then_some(alone) }
+    if has(tool) {
+        return Some(tool);
+    }
+    // A tool's own name with a `/` could be the name of another server's tool. A worker refuses the call, also if there is
+    // `*`.
+    let is_unclear = has(alone) && alone.contains('/');
+    (!is_unclear && (has(alone) || has("*"))).then_some(alone)
 }
 
 #[cfg(test)]
@@ -113,6 +118,10 @@ mod tests {
             (&["*"], "refund", Some("refund")),
             (&["pay/refund"], "refund", None),
             (&["pay/refund"], "other/refund", None),
+            (&["files/resources/read"], "files/resources/read", Some("files/resources/read")),
+            (&["*"], "files/resources/read", Some("resources/read")),
+            (&["resources/read"], "files/resources/read", None),
+            (&["*", "resources/read"], "files/resources/read", None),
         ] {
             let tools = tools.iter().map(|name| ((*name).to_owned(), Arguments::default()));
             leaf.powers = Powers::Execution(tools.collect());

@@ -95,7 +95,7 @@ impl Claims {
     ) -> ToolCall {
         let mut call = ToolCall {
             agent: agent.to_owned(),
-            environment: String::new(),
+            environment: None,
             server: server.to_owned(),
             tool: tool.to_owned(),
             resource: resource.to_owned(),

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES, MAX_RESOURCE_BYTES};
 use crate::call::run;
-use crate::field::parse_time;
+use crate::field::{Environment, parse_time};
 use crate::json::{self, Json, write_string};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
@@ -24,7 +24,9 @@ pub(super) const NO_CONTROL_CHARACTERS: &str = "a text without control character
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub agent: String,
-    pub environment: String,
+    /// `None` if the call names no environment, or a text that cannot be one.
+    #[serde(with = "environment_text")]
+    pub environment: Option<Environment>,
     pub server: String,
     pub tool: String,
     pub resource: String,
@@ -130,7 +132,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
 
     let mut call = ToolCall {
         agent: agent.text("id", MAX_LABEL_BYTES)?.to_owned(),
-        environment: agent.text("environment", MAX_LABEL_BYTES)?.to_owned(),
+        environment: Environment::parse(agent.text("environment", MAX_LABEL_BYTES)?).ok(),
         server: server.to_owned(),
         tool: tool.to_owned(),
         resource: tool_call.optional_text("resource", MAX_RESOURCE_BYTES)?.unwrap_or("").to_owned(),
@@ -240,7 +242,7 @@ impl<'a> Action<'a> {
 fn fingerprint(call: &ToolCall) -> [u8; 32] {
     let mut text = String::new();
     for part in [
-        call.environment.as_str(),
+        call.environment.as_deref().unwrap_or_default(),
         call.source_trust.as_str(),
         call.root_trust_level.map_or("-", SourceTrust::as_str),
         if call.mutates_state { "writes" } else { "reads" },
@@ -258,6 +260,26 @@ fn fingerprint(call: &ToolCall) -> [u8; 32] {
         text.push('\0');
     }
     Sha256::new().chain_update(call.action_hash).chain_update(text.as_bytes()).finalize().into()
+}
+
+/// An environment in the command to the lane: its text, or an empty text for none.
+mod environment_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Environment;
+
+    pub fn serialize<S: Serializer>(
+        environment: &Option<Environment>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(environment.as_deref().unwrap_or_default())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Environment>, D::Error> {
+        Ok(Environment::parse(&String::deserialize(deserializer)?).ok())
+    }
 }
 
 /// An object of the body and its path, which error messages contain.

@@ -121,7 +121,7 @@ impl MacKeys {
         self.derived(b"value-key")
     }
 
-    /// The key of the hashes of key ids that metrics show, derived likewise.
+    /// The key of the hashes of key ids that metrics show. It is derived from the MAC key, and not stored.
     #[must_use]
     pub fn key_id_key(&self) -> [u8; 16] {
         self.derived(b"key-id-key")

@@ -162,7 +162,7 @@ pub fn taint(
     Ok(Some((entry, next)))
 }
 
-/// The row that says what a harness stated about a run: the run and the hash of the instruction.
+/// The row that says what a harness stated about a run: the run and the keyed hash of the instruction.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ pub fn taint(
 pub fn run_started(
     facts: &EventFacts<'_>,
     command: &GateCommand,
-    instruction_sha256: String,
+    instruction_hash: String,
 ) -> Result<JournalEntry, Problem> {
     let call = &command.call;
     let fields = EventFields {
@@ -182,7 +182,7 @@ pub fn run_started(
         source: &call.agent,
         decision_id: "",
         epoch: 0,
-        detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_sha256 },
+        detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_hash },
     };
     entry(facts, facts.state, fields, &[])
 }

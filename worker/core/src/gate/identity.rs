@@ -101,7 +101,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
 pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
     // A call that Gateward forwards names no environment.
     if draft.command.purpose == Purpose::Authorize
-        && draft.command.call.environment != *identity.agent.environment
+        && draft.command.call.environment.as_ref() != Some(&identity.agent.environment)
     {
         let problem = Problem::new(
             ProblemCode::EnvironmentMismatch,

@@ -62,17 +62,19 @@ pub fn agent_of_requests(name: &str) -> Option<&str> {
 /// reservation, and its agent or its lane has no space for another one.
 pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let (facts, call) = (draft.facts, &draft.command.call);
-    draft.ledgers = ledgers(facts, draft.command);
     let reads = facts.records.tool.as_ref().is_some_and(|tool| !tool.writes());
     draft.covered = Covered { reads, writes: tool.writes };
+    draft.ledgers = ledgers(facts, draft.command, draft.covered);
     // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
     // left of limits.
     if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
         draft.ledgers.clear();
         return Ok(None);
     }
-    let shared = draft.ledgers.iter().filter(|ledger| ledger.leased.is_some()).count();
-    if shared > shared_limits::MAX_SHARED_OF_CALL {
+    let counts = |ledger: &&Ledger<'_>| {
+        ledger.leased.is_some() && ledger.limits.iter().any(|it| shared_limits::is_counted(it))
+    };
+    if draft.ledgers.iter().filter(counts).count() > shared_limits::MAX_SHARED_OF_CALL {
         let mut ruling = Ruling::deny(ReasonCode::LimitUnavailable);
         ruling.reason = format!(
             "The call counts for more than {} shared limits, since its agent is in so many groups.",
@@ -120,7 +122,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
         (_, Kind::Quota) => ReasonCode::QuotaExhausted,
         (_, Kind::Amount) => ReasonCode::AmountExhausted,
         (_, Kind::Budget) => ReasonCode::BudgetExhausted,
-        (_, Kind::Rate | Kind::Concurrency) => return Err(too_many(&violation, reason)),
+        (_, Kind::Rate | Kind::Concurrency) => return Err(too_many(violation, reason)),
     };
     let mut ruling = Ruling::deny(reason_code);
     ruling.reason = reason;
@@ -129,16 +131,15 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     Ok(Some(ruling))
 }
 
-fn too_many(violation: &Violation, reason: String) -> Stop {
+fn too_many(violation: Box<Violation>, reason: String) -> Stop {
     let mut problem = Problem::new(ProblemCode::RateLimited, reason);
     let retry_after_s = violation.retry_after_s;
     problem.retry_after_s = retry_after_s.map(|s| u32::try_from(s).unwrap_or(u32::MAX));
-    // Plain data always serializes.
-    problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
+    problem.violated_limit = Some(violation);
     Stop::Problem(problem, Some(CountedEvent::RateLimited))
 }
 
-fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand) -> Vec<Ledger<'a>> {
+fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand, covered: Covered) -> Vec<Ledger<'a>> {
     let (agent, key_id) = (&command.call.agent, &command.key_id);
     let of_agent = facts.records.agent.as_ref().map(|agent| agent.limits.as_slice());
     let of_credential = facts.records.credential.as_ref().map(|it| it.limits.as_slice());
@@ -153,7 +154,7 @@ fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand) -> Vec<Ledger<'a>> {
         ledgers.push(Ledger { name: name.into(), limits, book, leased: None });
     }
     let Some(leases) = facts.books.leases else { return ledgers };
-    for shared in shared_limits::of_call(facts.records, command) {
+    for shared in shared_limits::of_call(facts.records, command, covered) {
         let name = shared.book();
         let book = leases.books.get(&name).cloned().unwrap_or_default();
         let leased = Some(leases.waits.of(&name, &shared.subject));

@@ -46,8 +46,7 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
     let limit_id = draft.request_limit.map_or(DEFAULT_RATE, |it| it.limit_id.as_str());
     let violation = Violation::of_requests(limit_id, status, cost, retry_after_s);
-    // Plain data always serializes.
-    problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
+    problem.violated_limit = Some(Box::new(violation));
     Err(Stop::Problem(problem, Some(CountedEvent::RateLimited)))
 }
 

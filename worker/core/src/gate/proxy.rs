@@ -1,11 +1,11 @@
 //! The lane's answer to a proxy: the decision, as far as a proxy needs it, and where the call goes.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
+use crate::limit::Violation;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::ResultTrust;
 use crate::registry::upstream::{DenialForm, Upstream};
@@ -150,7 +150,7 @@ pub struct ProxyDecision {
     pub shield: Noted,
     /// The limit that denies the call, in a list.
     #[serde(default)]
-    pub violated_limits: Vec<Value>,
+    pub violated_limits: Vec<Violation>,
     /// The approvals that the call's warrant asks for.
     #[serde(default)]
     pub warrant_approvals: Option<NeededApprovals>,

@@ -152,8 +152,9 @@ pub enum ContainmentDetail<'a> {
     Tainted { server: &'a str },
     /// Always true.
     Untainted { untainted: bool },
-    /// The run, and SHA-256 of the instruction in lower-case hex.
-    RunStarted { run: &'a str, instruction_sha256: String },
+    /// The run, and the keyed hash of the instruction in lower-case hex. Versions before stored its SHA-256, as
+    /// `instruction_sha256`.
+    RunStarted { run: &'a str, instruction_hash: String },
     /// What a caller reported about its call, and what it spent if that was less than its number.
     OutcomeReported { outcome: Reported, amount: Option<Amount> },
 }

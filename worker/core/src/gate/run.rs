@@ -3,8 +3,6 @@
 //! A deceived agent could state an instruction, or report a trusted result that never existed. So only the harness's
 //! own credential may do this, and no run credential.
 
-use sha2::{Digest as _, Sha256};
-
 use super::draft::{Draft, Judged, Stop, scope, taint_period_ms};
 use super::event::{self, TaintCommand};
 use super::row::JournalEntry;
@@ -73,8 +71,9 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
     let Some(observation) = run.of_statement(key.fingerprint(), stated, plan) else {
         return Ok(Judged::Recorded { entry: None, observation: None });
     };
-    let instruction_sha256 = hex::encode(Sha256::digest(&start.instruction));
-    let entry = event::run_started(&draft.event_facts(), draft.command, instruction_sha256);
+    // Without the key, nobody who reads the audit can check a guess of a short instruction.
+    let instruction_hash = hex::encode(key.verbatim(&start.instruction).to_be_bytes());
+    let entry = event::run_started(&draft.event_facts(), draft.command, instruction_hash);
     recorded(entry.map(Some), Some(observation))
 }
 

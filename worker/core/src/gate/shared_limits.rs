@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::limit::lease::{Answer, Leased, book_name};
-use crate::limit::{Amount, Book, Limit};
+use crate::limit::usage::Covered;
+use crate::limit::{Amount, Book, Kind, Limit};
 use crate::registry::{CallRecords, EACH, SharedLimit, SubjectKind};
 
 /// Counts of shared limits that one call may add to: each is a row, and may be a request. An agent can be a member of
@@ -58,15 +59,38 @@ impl Waits<'_> {
     }
 }
 
-/// The shared limits whose subjects a call belongs to. Their tools and access are not checked here.
+/// Whether calls add to a count of the limit.
 #[must_use]
-pub fn of_call<'a>(records: &'a CallRecords, command: &GateCommand) -> Vec<Shared<'a>> {
+pub fn is_counted(limit: &Limit) -> bool {
+    !matches!(limit.kind, Kind::Hours | Kind::PerCall)
+}
+
+/// The shared limits that cover a call, each with the subjects that the call counts for. If the call adds to more than
+/// [`MAX_SHARED_OF_CALL`] counts, only one more than that are returned.
+#[must_use]
+pub fn of_call<'a>(
+    records: &'a CallRecords,
+    command: &GateCommand,
+    Covered { reads, writes }: Covered,
+) -> Vec<Shared<'a>> {
     let shared = records.tenant.as_ref().map_or(&[][..], |tenant| &tenant.shared_limits);
+    let mut found: Vec<Shared<'a>> = Vec::new();
     if shared.is_empty() || !calls_tool(&command.purpose) {
-        return Vec::new();
+        return found;
     }
-    let subjects = shared.iter().flat_map(|limit| subjects(limit, records, command));
-    subjects.take(MAX_SHARED_OF_CALL + 1).collect()
+    let tool = command.call.tool_id();
+    let mut room = MAX_SHARED_OF_CALL + 1;
+    for limit in shared.iter().filter(|it| it.limit.covers(&tool, reads, writes)) {
+        if is_counted(&limit.limit) {
+            let before = found.len();
+            found.extend(subjects(limit, records, command).take(room));
+            room -= found.len() - before;
+        } else {
+            // It says the same for each of its subjects.
+            found.extend(subjects(limit, records, command).take(1));
+        }
+    }
+    found
 }
 
 fn calls_tool(purpose: &Purpose) -> bool {

@@ -81,12 +81,13 @@ impl Refused {
             CountedEvent::AuthenticationFailed => Some(Self::Authentication(problem.code)),
             CountedEvent::WarrantRefused(reason) => Some(Self::Warrant(reason)),
             CountedEvent::RateLimited => {
-                let field = |name: &str| problem.violated_limit.as_ref()?.get(name)?.as_str();
-                let Some(limit_id) = field("limit_id").filter(|id| *id != DEFAULT_RATE) else {
-                    return Some(Self::AgentRate);
-                };
-                let kind = Kind::parse(field("kind")?)?;
-                Some(Self::Limit { kind, limit_id: limit_id.to_owned() })
+                let limit = problem.violated_limit.as_deref();
+                Some(match limit.filter(|limit| limit.limit_id != DEFAULT_RATE) {
+                    Some(limit) => {
+                        Self::Limit { kind: limit.kind, limit_id: limit.limit_id.clone() }
+                    }
+                    None => Self::AgentRate,
+                })
             }
             _ => None,
         }

@@ -12,6 +12,7 @@ mod confusable;
 mod number;
 mod parse;
 mod path;
+mod pointer;
 pub mod raw;
 mod value;
 
@@ -22,5 +23,6 @@ pub(crate) use number::decimal;
 pub use number::rounded;
 pub use parse::{JsonError, parse, parse_definition, utf8};
 pub(crate) use path::{append_name, append_path};
+pub use pointer::{MAX_POINTER_BYTES, is_pointer};
 pub use value::{Json, MAX_INTEGER};
 pub(crate) use value::{sort_fields, utf16_order};

@@ -12,6 +12,7 @@ use crate::gate::{Books, ReservationSpace};
 use crate::limit::book::{self, Writes};
 use crate::limit::lease::Answer;
 use crate::limit::reservation::{Ending, Reservation};
+use crate::limit::usage::Covered;
 use crate::limit::{Amount, Book};
 use crate::registry::CallRecords;
 use crate::sql::lane as sql;
@@ -76,7 +77,9 @@ impl Limits {
             let first = credential.first_key_id.as_deref().unwrap_or(&command.key_id);
             names.push(credential_book(first));
         }
-        names.extend(shared_limits::of_call(records, command).iter().map(Shared::book));
+        // Whether the call is a write is not known yet. If some lease is not in memory later, its counter is asked.
+        let covered = Covered { reads: true, writes: true };
+        names.extend(shared_limits::of_call(records, command, covered).iter().map(Shared::book));
         names.into_iter().try_for_each(|name| self.hold_book(storage, name))
     }
 

@@ -8,7 +8,7 @@ use super::rule::{Calendar, Currency, Measured, Rule};
 use super::window::{Day, Hours, Window};
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 use crate::glob::Glob;
-use crate::provenance::pointers::is_pointer;
+use crate::json::is_pointer;
 use crate::text_enum::text_enum;
 
 /// Limits of one agent or credential, and limits of each agent. All of them are checked at each call, so they
@@ -50,14 +50,6 @@ text_enum! {
         Amount = "amount",
         /// The sum of the tools' costs over a window.
         Budget = "budget",
-    }
-}
-
-impl Kind {
-    /// The kind with this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

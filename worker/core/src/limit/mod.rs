@@ -8,7 +8,8 @@
 //! nothing but the request rate. [`usage::commit`] uses all of them, or none is used.
 //!
 //! INVARIANT (never more): what is used and reserved of a limit in a window is at most its bound at the time of
-//! the last commit. A clock that goes back reopens no window, and nothing is given back twice.
+//! the last commit. A clock that was at most 31 days ahead reopens no window when it goes back, and nothing is given
+//! back twice.
 
 mod amount;
 pub mod book;

@@ -1,7 +1,7 @@
 //! A pool: how much of one shared limit a counter object granted to lanes.
 //!
 //! INVARIANT (never more): in one window, what the lanes were granted and did not give back is at most the limit's
-//! bound at the time of the last grant. If the clock goes back, no window opens again.
+//! bound at the time of the last grant. If a clock that was at most 31 days ahead goes back, no window opens again.
 
 use std::collections::BTreeMap;
 
@@ -207,7 +207,8 @@ impl Pool {
     /// The state of a limit. What lanes hold counts as used.
     #[must_use]
     pub fn status(&self, limit: &Limit, at: At) -> Status {
-        let mut status = status(&Book::new(), limit, at);
+        // What calls in progress hold is only in the lanes.
+        let mut status = Status { reserved: None, ..status(&Book::new(), limit, at) };
         let Some(terms) = Terms::of(&limit.rule) else { return status };
         match (&terms, self.bucket) {
             (Terms::Tokens(rate), Some(mut bucket)) => {

@@ -26,7 +26,7 @@ pub struct Status {
     pub max: Option<Amount>,
     /// What is left; null for `hours` and `per_call`.
     pub remaining: Option<Amount>,
-    /// What calls in progress hold of it; it is not left.
+    /// What calls in progress hold of it; it is not left. Null for a shared limit.
     pub reserved: Option<Amount>,
     /// Seconds until the window ends, or until the bucket is full; null if there is neither.
     pub reset_s: Option<u64>,

@@ -1,6 +1,6 @@
 //! Why a limit stops a call.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::amount::Amount;
@@ -8,13 +8,13 @@ use super::definition::Kind;
 use super::record::Limit;
 use super::rule::Rule;
 use super::window::{OffsetS, Window};
+use crate::bounds::RETRY_AFTER_UNAVAILABLE_S;
 use crate::bucket::{Rate, RateStatus};
 use crate::id::rfc3339;
-use crate::problem::RETRY_AFTER_UNAVAILABLE_S;
 use crate::text_enum::text_enum;
 
 /// The limit that a call violates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ViolatedLimit)]
 pub struct Violation {
     pub limit_id: String,
@@ -33,7 +33,7 @@ pub struct Violation {
     pub requested: Option<Amount>,
     /// Seconds after which the same call may pass; null if it never does.
     pub retry_after_s: Option<u64>,
-    /// Whether lanes share what is used up, so that other agents may have used it.
+    /// Whether lanes share what is used up, so that other agents may have used it. Callers do not see this.
     #[serde(skip)]
     pub shared: bool,
 }

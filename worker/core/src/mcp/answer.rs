@@ -1,5 +1,6 @@
 //! Messages from a server: which kind each is, and what they say. [`super::response`] changes them.
 
+use super::Era;
 use super::envelope::{self, INPUT_REQUEST, MESSAGE};
 use super::error::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::gate::Effect;
@@ -83,8 +84,18 @@ pub fn result(message: &RawObject) -> Option<RawObject> {
 ///
 /// An error says that the call did nothing only if the server did not understand it. Other errors can follow an effect,
 /// and a client can cause one: some servers answer so to a call that the client cancels.
+///
+/// In a session, no response says that. Servers find a request by its id, so a client that sends two requests with one
+/// id can get the error of one as the response to the other.
 #[must_use]
-pub fn effect(message: &RawObject) -> Effect {
+pub fn effect(message: &RawObject, era: Era) -> Effect {
+    match (era, said_effect(message)) {
+        (Era::Session, Effect::Failed) => Effect::Unclear,
+        (_, effect) => effect,
+    }
+}
+
+fn said_effect(message: &RawObject) -> Effect {
     const NOT_UNDERSTOOD: [i32; 4] =
         [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS];
     if message.get("error").is_some() {
@@ -256,7 +267,10 @@ mod tests {
             (r#"{"error":{"code":"-32602"}}"#, Effect::Unclear),
             (r#"{"error":{}}"#, Effect::Unclear),
         ] {
-            assert_eq!(effect(&RawObject::parse(text).unwrap()), expected, "{text}");
+            let message = RawObject::parse(text).unwrap();
+            assert_eq!(effect(&message, Era::Stateless), expected, "{text}");
+            let in_session = if expected == Effect::Failed { Effect::Unclear } else { expected };
+            assert_eq!(effect(&message, Era::Session), in_session, "{text}");
         }
     }
 

@@ -6,7 +6,6 @@
 //! the model can correct the arguments. Messages that do not call a tool get errors.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::error::{
     DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, WARRANT_APPROVAL, WARRANT_DENIED, own_code,
@@ -16,7 +15,7 @@ use super::{Era, META_PREFIX};
 use crate::decision::{Decision, ReasonCode};
 use crate::gate::proxy::ProxyDecision;
 use crate::json::raw::RawObject;
-use crate::limit::Kind;
+use crate::limit::{Amount, Kind, Violation};
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::upstream::DenialForm;
 
@@ -146,15 +145,10 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
     meta
 }
 
-/// The kind of a violated limit.
-fn kind(limit: &Value) -> Option<Kind> {
-    Kind::parse(limit.get("kind")?.as_str()?)
-}
-
 /// Says what was denied, why, and what the model can do.
 fn text(decision: &ProxyDecision, what: &str) -> String {
     let limit = decision.violated_limits.first();
-    let remaining = || limit.and_then(|limit| limit.get("remaining")?.as_str());
+    let used_up = || limit.is_some_and(|limit| limit.remaining == Some(Amount::ZERO));
     let advice = match (decision.decision, decision.reason_code) {
         (Decision::Quarantine, _) => {
             "The agent is now stopped: make no further calls, and tell the user.".to_owned()
@@ -190,16 +184,14 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             | ReasonCode::BudgetExhausted
             | ReasonCode::LimitUnavailable,
         ) => AT_THE_TIME.to_owned(),
-        (_, ReasonCode::AmountExhausted) if remaining() == Some("0") => {
-            AT_THE_TIME.to_owned()
-        }
+        (_, ReasonCode::AmountExhausted) if used_up() => AT_THE_TIME.to_owned(),
         (_, ReasonCode::PerCallExceeded | ReasonCode::AmountExhausted) => {
             "Asking for approval would not help. A call with a number that is small enough can pass."
                 .to_owned()
         }
         // For the other kinds, this code means that the time zone is unknown.
         (_, ReasonCode::LimitUnreadable)
-            if matches!(limit.and_then(kind), Some(Kind::PerCall | Kind::Amount)) =>
+            if limit.is_some_and(|it| matches!(it.kind, Kind::PerCall | Kind::Amount)) =>
         {
             "Asking for approval would not help. Correct the arguments and make the call again."
                 .to_owned()
@@ -242,7 +234,7 @@ struct ProblemData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_s: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    violated_limits: Option<[&'a Value; 1]>,
+    violated_limits: Option<[&'a Violation; 1]>,
 }
 
 /// A problem as a JSON-RPC error with the problem's status.
@@ -250,7 +242,7 @@ struct ProblemData<'a> {
 pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
     let (code, status) = (problem.code, problem.code.status());
     let limit = problem.violated_limit.as_deref();
-    let title = match limit.and_then(kind) {
+    let title = match limit.map(|limit| limit.kind) {
         Some(Kind::Rate) => "Too many requests in a short time",
         Some(Kind::Concurrency) => "Too many calls at once",
         _ => code.title(),

@@ -153,7 +153,7 @@ impl PolicyEngine {
         self.shield.get_or_init(|| Shield::new(self.bundle.shield))
     }
 
-    /// The chains of warrants that were verified, likewise.
+    /// The chains of warrants that were verified.
     #[must_use]
     pub fn chains(&self) -> &RefCell<Cache> {
         &self.chains

@@ -393,19 +393,34 @@ fn is_plain(url: &str, link: &Link<'_>) -> bool {
         && pairs.is_none_or(|mut pairs| pairs.all(|pair| pair.chars().any(|it| it != '=')))
 }
 
-/// The members of a list: addresses and URLs, with `,` or `;` between them. The member of `Alice <alice@x.com>` is its
-/// address. `None` if the text is not such a list. Numbers are in none: some readers take `12,4500` for one.
+/// The members of a list: addresses and URLs, with `,` or `;` between them. The member of `Alice <alice@x.com>` and of
+/// `"Smith, Alice" <alice@x.com>` is its address. `None` if the text is not such a list. Numbers are in none: some readers
+/// take `12,4500` for one.
 fn members(text: &str) -> Option<impl Iterator<Item = &str>> {
-    let members = || text.split([',', ';']).map(member);
+    let members = || {
+        let mut is_quoted = false;
+        let is_end = move |letter: char| {
+            is_quoted ^= letter == '"';
+            !is_quoted && is_separator(letter)
+        };
+        text.split(is_end).map(member)
+    };
     let is_list = (text.contains([',', ';', '<']) || text.starts_with("mailto:"))
         && members().all(|member| member.is_some());
     is_list.then(|| members().flatten())
 }
 
+const fn is_separator(letter: char) -> bool {
+    matches!(letter, ',' | ';')
+}
+
 fn member(text: &str) -> Option<&str> {
     let text = text.trim();
     let address = match text.split_once('<') {
-        Some((name, address)) if !name.contains(['@', '>', '\n', '\r']) => {
+        // A server that ignores quotes would take what is between two separators for one more member.
+        Some((name, address))
+            if !name.contains(['@', '>', '\n', '\r']) && name.matches(is_separator).count() < 2 =>
+        {
             address.strip_suffix('>')?
         }
         _ => text.strip_prefix("mailto:").unwrap_or(text),

@@ -7,12 +7,11 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::json::{MAX_POINTER_BYTES, is_pointer};
+
 /// Pointers of a tool. Each is compared with every argument or part of a result. Tools with more than sixty
 /// arguments are rare, and one pointer covers everything below it.
 pub const MAX_POINTERS: usize = 64;
-
-/// Bytes of a pointer: several long names.
-pub const MAX_POINTER_BYTES: usize = 256;
 
 /// # Errors
 ///
@@ -83,15 +82,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pointers<T> {
         }
         Ok(pointers)
     }
-}
-
-/// RFC 6901, section 3.
-pub fn is_pointer(text: &str) -> bool {
-    let escapes = || text.split('~').skip(1);
-    text.len() <= MAX_POINTER_BYTES
-        && (text.is_empty() || text.starts_with('/'))
-        && escapes().all(|after| after.starts_with(['0', '1']))
-        && !text.contains(char::is_control)
 }
 
 /// The name of a member as a step of a JSON Pointer.

@@ -35,6 +35,15 @@ impl ResultTrust {
     pub fn has_untrusted(&self) -> bool {
         self.0.iter().any(|(_, level)| *level == ResultLevel::Untrusted)
     }
+
+    /// Whether a text into which no pointer leads is trusted. `trust` has the tool's pointers, if it has any. With an
+    /// untrusted pointer the text is untrusted: its author could have made it unreadable.
+    #[must_use]
+    pub fn trusts_text(trust: Option<&Self>, server_trusted: bool) -> bool {
+        let Some(trust) = trust else { return server_trusted };
+        let has_whole = trust.0.iter().any(|(pointer, _)| pointer.is_empty());
+        !trust.has_untrusted() && (server_trusted || has_whole)
+    }
 }
 
 /// The values of a result, as keyed hashes.

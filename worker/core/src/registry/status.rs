@@ -121,6 +121,8 @@ text_enum! {
         /// A person's approval, if the call writes.
         #[default]
         RequireApproval = "require_approval",
+        /// As `require_approval`, but a write that would wait for approval because of taint is denied.
+        DenyUnknown = "deny_unknown",
         /// The call is denied, even if it only reads.
         Forbid = "forbid",
     }

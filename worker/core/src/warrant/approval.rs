@@ -145,7 +145,8 @@ pub fn request_hash(id: WarrantId, tool: &str, input: &Json, holder: &PublicKey)
 }
 
 /// How many approvers of the leaf approved the call with this request hash. It stops at `need`. Approvals that do not
-/// count are ignored. A signature is verified only if everything else about the approval is right.
+/// count are ignored. A signature is verified only if everything else about the approval is right, and for each approver
+/// only one, which bounds the work.
 #[must_use]
 pub fn count(
     leaf: &Payload,
@@ -158,22 +159,25 @@ pub fn count(
     if approvals.len() > 2 * leaf.approvers.len() {
         return 0;
     }
-    let mut approved: Vec<PublicKey> = Vec::new();
+    let mut tried: Vec<PublicKey> = Vec::new();
+    let mut approved = 0;
     for bytes in approvals {
         let Ok(approval) = Approval::read(bytes) else { continue };
         let Ok(said) = Approved::read(approval.payload) else { continue };
         let counts = leaf.approvers.contains(&approval.approver)
-            && !approved.contains(&approval.approver)
+            && !tried.contains(&approval.approver)
             && said.request_hash == request_hash
             && said.from_s < said.until_s
             && now_s < said.until_s
             && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
-        if counts && approval.approver.verify(&signed(approval.payload), approval.signature) {
-            approved.push(approval.approver);
+        if counts {
+            tried.push(approval.approver);
+            let is_signed = approval.approver.verify(&signed(approval.payload), approval.signature);
+            approved += usize::from(is_signed);
         }
-        if approved.len() >= need {
+        if approved >= need {
             break;
         }
     }
-    approved.len()
+    approved
 }

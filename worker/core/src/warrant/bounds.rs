@@ -36,8 +36,7 @@ pub const MAX_EXTENSION_BYTES: usize = 8 * 1024;
 /// Approvers of a warrant. The format has no bound; more people do not form a quorum in practice.
 pub const MAX_APPROVERS: usize = 16;
 
-/// Approvals of a call: the reference implementation looks at two for each approver. Each can cost one verification of
-/// a signature.
+/// Approvals of a call: the reference implementation looks at two for each approver.
 pub const MAX_APPROVALS: usize = 2 * MAX_APPROVERS;
 
 /// Bytes of one approval.

@@ -116,8 +116,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Verifies link after link, from the root on: its rules against its parent, then its signature. So somebody who
-    /// signed nothing causes no comparison.
+    /// Verifies link after link, from the root on: that it follows its parent, then its signature, then that it is not
+    /// wider than its parent. So somebody who signed nothing causes no comparison of constraints.
     ///
     /// # Errors
     ///
@@ -132,18 +132,22 @@ impl Chain {
             let link = link(envelope, at)?;
             let before =
                 at.checked_sub(1).and_then(|at| Some((links.get(at)?, envelopes.get(at)?)));
-            let broken = match before {
+            let refused = |(code, reason): Broken| Refusal::at(code, at, reason);
+            match before {
                 None => root(&link),
-                Some((parent, envelope)) => linked(parent, envelope.payload, &link, work),
-            };
-            if let Err((code, reason)) = broken {
-                return Err(Refusal::at(code, at, reason));
+                Some((parent, envelope)) => linked(parent, envelope.payload, &link),
             }
+            .map_err(refused)?;
             if links.iter().any(|other| other.id == link.id) {
-                return Err(Refusal::at(BROKEN, at, "its id occurs twice"));
+                return Err(refused((BROKEN, "its id occurs twice")));
             }
             if !link.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature) {
-                return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
+                return Err(refused((SIGNATURE, "the signature is not the issuer's")));
+            }
+            if let Some((parent, _)) = before {
+                powers(parent, &link, work)
+                    .and_then(|()| approvals(parent, &link, work))
+                    .map_err(refused)?;
             }
             links.push(link);
         }
@@ -193,13 +197,8 @@ fn root(link: &Payload) -> Result<(), Broken> {
     Ok(())
 }
 
-/// The rules between a link and its parent.
-fn linked(
-    parent: &Payload,
-    parent_bytes: &[u8],
-    child: &Payload,
-    work: &mut Work,
-) -> Result<(), Broken> {
+/// The rules between a link and its parent that need no comparison of constraints.
+fn linked(parent: &Payload, parent_bytes: &[u8], child: &Payload) -> Result<(), Broken> {
     let rules = [
         (child.issuer == parent.holder, BROKEN, "the issuer is not the holder of its parent"),
         (
@@ -227,8 +226,7 @@ fn linked(
             return Err((code, reason));
         }
     }
-    powers(parent, child, work)?;
-    approvals(parent, child, work)
+    Ok(())
 }
 
 fn too_much(_: TooMuch) -> Broken {

@@ -237,11 +237,11 @@ pub fn judge(
     let mut work = Work::default();
     let leaf = leaf(&envelopes, call, tolerance).map_err(Refusal::before_signatures)?;
     let last = envelopes.len() - 1;
-    let fitting = check_leaf(&leaf, call, last, &mut work);
-    // Without a credential, the chain and the proof say who calls, so such a refusal waits for them.
+    // Without a credential, the chain and the proof say who calls. So the constraints are checked after both, and
+    // somebody who proved nothing causes none of that work.
     let is_identified = call.agent_key.is_none();
-    if is_identified && let Err(refusal) = fitting {
-        return Err(refusal.before_signatures());
+    if is_identified {
+        check_leaf(&leaf, call, last, &mut work).map_err(Refusal::before_signatures)?;
     }
     let Some(proof) = &presented.proof else {
         return Err(Refusal::of(ReasonCode::WarrantProofMissing).before_signatures());
@@ -258,9 +258,8 @@ pub fn judge(
         timely(link, at, call.now_s)?;
     }
     let before_leaf = links.split_last().map_or(&[][..], |(_, before)| before);
-    let fitting = fitting.and_then(|()| check_links(before_leaf, call, &mut work));
-    if is_identified && let Err(refusal) = fitting {
-        return Err(refusal);
+    if is_identified {
+        check_links(before_leaf, call, &mut work)?;
     }
     let names_server = arguments(&leaf, call).is_some_and(|(_, names_server)| names_server);
     let name = name(call, names_server);
@@ -271,6 +270,11 @@ pub fn judge(
         return Err(Refusal::new(ReasonCode::WarrantProofInvalid, reason));
     };
     cache.keep(&chain, presented.stack.len());
+    let fitting = match is_identified {
+        true => Ok(()),
+        false => check_leaf(&leaf, call, last, &mut work)
+            .and_then(|()| check_links(before_leaf, call, &mut work)),
+    };
     let carried =
         fitting.and_then(|()| check_approvals(links, &name, call, &presented.approvals, &mut work));
     if is_identified && let Err(refusal) = carried {
@@ -324,12 +328,20 @@ fn name(call: &Call<'_>, names_server: bool) -> String {
 }
 
 /// What a link says about the tool's arguments, and whether it names the tool with its server. A name with the
-/// server comes first, then the tool's own name, then `*`. A tool's own name with a `/` is not looked up: it could be
-/// the name of another server's tool.
+/// server comes first, then the tool's own name, then `*`.
+///
+/// A tool's own name with a `/` could be the name of another server's tool. So a link that has this name says nothing
+/// about the tool, also not by `*`: the link may mean the tool, and restrict it more than `*`.
 fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, bool)> {
-    let with_server = link.named_with_server(call.server, call.tool).map(|it| (it, true));
-    let own = || link.named(call.tool).filter(|_| !call.tool.contains('/'));
-    with_server.or_else(|| own().or_else(|| link.named("*")).map(|it| (it, false)))
+    if let Some(with_server) = link.named_with_server(call.server, call.tool) {
+        return Some((with_server, true));
+    }
+    let alone = match link.named(call.tool) {
+        Some(_) if call.tool.contains('/') => return None,
+        None => link.named("*"),
+        own => own,
+    };
+    alone.map(|it| (it, false))
 }
 
 /// What a link that calls says about the call.
@@ -341,7 +353,8 @@ fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Re
     }
     let Some((arguments, _)) = arguments(leaf, call) else {
         let tool = shortened(call.tool, MAX_NAME_BYTES);
-        let reason = ("it does not name the tool ", Some(&*tool), "");
+        let after = if call.tool.contains('/') { " with its server" } else { "" };
+        let reason = ("it does not name the tool ", Some(&*tool), after);
         return Err(Refusal::about(ReasonCode::WarrantToolMissing, at, reason));
     };
     fits(arguments, call.input, at, work)

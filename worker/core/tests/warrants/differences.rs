@@ -45,7 +45,7 @@ type Predicate = fn(&Refused<'_>) -> bool;
 type Rows = &'static [&'static str];
 
 /// The reason that Gateward gives, what must be true of the call, and the rows of the page about it.
-static LIST: [(&str, Predicate, Rows); 22] = [
+static LIST: [(&str, Predicate, Rows); 23] = [
     ("its clearance is higher than its parent's", always, &["a child with a clearance"]),
     ("the first link is not a root", always, &["a first link that is not a root"]),
     ("it lives for too long", always, &["a life of more than 90 days"]),
@@ -63,6 +63,7 @@ static LIST: [(&str, Predicate, Rows); 22] = [
     ("a tool's name is empty or reserved", always, &["reserved extensions"]),
     ("it lacks the bounds of its parent", always, &["an issuer without the bounds"]),
     ("is longer than the", is_too_long, &["a chain with more links"]),
+    ("with its server", is_named_without_server, &["a tool whose own name has a `/`"]),
     ("its parent is narrower about a tool's arguments", is_narrowed_otherwise, NARROWER),
     ("its constraints are not within its issuer's bounds", is_narrowed_otherwise, NARROWER),
     ("its bounds are wider than its parent's", is_narrowed_otherwise, NARROWER),
@@ -119,7 +120,7 @@ const UNEVALUATED: Rows = &[
 const ELSEWHERE: Rows = &[
     "lengths and whole numbers",
     "null for a field",
-    "a tool whose own name has a `/`",
+    "more tools to issue",
     "an issuer that may issue deeper",
     "more than 16 approvers",
     "a gate that exempts",
@@ -127,7 +128,8 @@ const ELSEWHERE: Rows = &[
     "URLs and URL patterns of more than",
     "a URL pattern with a user",
     "IPv6 addresses and international names",
-    "more than 1,000,000 steps",
+    "more than 250,000 steps",
+    "an approval after another one of the same approver",
     "a warrant that an earlier list",
     "an empty `all`",
 ];
@@ -214,6 +216,15 @@ fn always(_: &Refused<'_>) -> bool {
 /// The reference has no bound of links below that of depth.
 fn is_too_long(call: &Refused<'_>) -> bool {
     call.presented.links() > DEFAULT_MAX_LINKS
+}
+
+/// The link names the tool without its server, and the tool's own name has a `/`. The reference does not know the server.
+fn is_named_without_server(call: &Refused<'_>) -> bool {
+    let own = call.own();
+    let link = call.at().and_then(|at| call.links.get(at));
+    let is_it =
+        |link: &Payload| link.named(own).is_some() && link.named_with_server(SERVER, own).is_none();
+    own.contains('/') && link.is_some_and(is_it)
 }
 
 /// The reference lets the link have these constraints under those of its parent, by a rule that Gateward does not have.

@@ -52,7 +52,15 @@ struct Case {
 
 impl Case {
     fn new(random: &mut Random) -> Self {
-        let named = random.one(&["refund", "read", "*", "tenuo:x", "pay/refund"]);
+        let named = random.one(&[
+            "refund",
+            "read",
+            "*",
+            "tenuo:x",
+            "pay/refund",
+            "repo/get",
+            "pay/repo/get",
+        ]);
         let own = own_name(named);
         let names = ["a", "b", "c"];
         let fields =

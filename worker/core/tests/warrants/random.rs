@@ -27,14 +27,17 @@ pub struct Asked<'a> {
 }
 
 /// Constraints that Gateward does not evaluate, with their bodies: regular expressions, CEL, shell words, and types that
-/// nobody knows.
-const UNSUPPORTED: [(u8, &[u8]); 6] = [
+/// nobody knows. And two that neither implementation reads: a number of more than 64 bits, and a network with a number that
+/// some read as octal.
+const UNSUPPORTED: [(u8, &[u8]); 8] = [
     (5, b"\xa1\x67pattern\x62a*"),
     (5, b"\xa1\x67pattern\x61("),
     (15, b"\xa1\x6aexpression\x64true"),
     (128, b"\xa1\x65allow\x81\x61a"),
     (6, b"\xa0"),
     (99, b"\xa0"),
+    (7, b"\xa1\x68excluded\x81\x3b\x80\x00\x00\x00\x00\x00\x00\x00"),
+    (8, b"\x6b010.0.0.0/8"),
 ];
 
 /// SplitMix64: small, and the same everywhere.
@@ -285,7 +288,7 @@ impl Random {
         Gates::new(vec![(tool.to_owned(), Gate { arguments, message: None })])
     }
 
-    pub fn root(&mut self, key: u8, Asked { named, input, .. }: Asked<'_>) -> Payload {
+    pub fn root(&mut self, key: u8, Asked { named, own, input }: Asked<'_>) -> Payload {
         let powers = if self.rarely(5) {
             Powers::Issuer(Issuing {
                 tools: vec![(self.one(&[named, "*", "other"])).to_owned()],
@@ -301,6 +304,10 @@ impl Random {
                     if self.rarely(2) { Arguments::default() } else { self.arguments(input) };
                 tools.push(("other".to_owned(), arguments));
                 tools.sort_by(|(a, _), (b, _)| a.cmp(b));
+            }
+            // The tool must not get these rules in place of its own.
+            if own.contains('/') && name != "*" && self.rarely(3) {
+                tools.insert(0, ("*".to_owned(), Arguments::default()));
             }
             Powers::Execution(tools)
         };
@@ -346,7 +353,7 @@ impl Random {
             powers => powers.clone(),
         };
         if let Powers::Execution(tools) = &mut powers {
-            if self.rarely(8) && tools[0].0 == "*" {
+            if self.rarely(8) && tools[0].0 == "*" && !tools.iter().any(|(it, _)| it == name) {
                 tools[0].0 = name.to_owned();
                 tools.sort_by(|(a, _), (b, _)| a.cmp(b));
             }

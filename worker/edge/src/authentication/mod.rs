@@ -17,7 +17,7 @@ use gateward_core::credential::token::{self, Holder, Token};
 use gateward_core::decision::ReasonCode;
 use gateward_core::gate::warrant::agent_key;
 use gateward_core::json::Json;
-use gateward_core::log::{Event, Line, of_json};
+use gateward_core::log::{Event, of_json};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{AgentStatus, CredentialKind, CredentialStatus, TenantStatus};
@@ -320,7 +320,7 @@ pub fn verify_signature(
 pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<(), Problem> {
     let Some(nonce) = &caller.nonce else { return Ok(()) };
     let now_ms = Date::now().as_millis();
-    if d1::signatures::use_nonce(&app.env, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
+    if d1::signatures::use_nonce(app, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
         return Ok(());
     }
     let problem = signature::replayed();
@@ -338,9 +338,10 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
     if let Holder::Agent { agent, lane } = token.holder {
         charge(request, app, &token, (agent, lane), signature.clone()).await?;
     }
-    let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
+    let stored = d1::registry::load_reader(app, token.tenant, token.key_id).await?;
     let unknown = || refuse(request, app, Some(token.tenant), ProblemCode::Unauthorized, INVALID);
     let stored = stored.ok_or_else(unknown)?;
+    let unreadable = |error: serde_json::Error| unreadable(app, &error);
     let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
         None => None,
         Some(networks) => Some(serde_json::from_str(networks).map_err(unreadable)?),
@@ -431,7 +432,12 @@ async fn charge(
     let call =
         Claims::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
     let command = command(request, app, token, lane, signature, Purpose::Read, call)?;
-    lane::client::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
+    let (rate, charged) = match lane::client::judge(&app.env, &command).await {
+        Ok(judged) => (judged.rate, Ok(())),
+        Err(refused) => (refused.rate, Err(refused.problem)),
+    };
+    *request.rate.borrow_mut() = rate;
+    charged
 }
 
 fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
@@ -473,8 +479,8 @@ fn refuse(
     Problem::new(code, detail)
 }
 
-fn unreadable(error: serde_json::Error) -> Problem {
-    log::write(&Line::new(Event::CredentialUnreadable, of_json(&error)));
+fn unreadable(app: &App, error: &serde_json::Error) -> Problem {
+    log::write(&app.line(Event::CredentialUnreadable, of_json(error)));
     Problem::new(
         ProblemCode::RegistryUnavailable,
         "the registry cannot be read; the worker's log says why",

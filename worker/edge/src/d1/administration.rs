@@ -1,16 +1,16 @@
 //! Reads and writes of the administration.
 
 use gateward_admin::Loaded;
-use gateward_core::log::{Event, Line};
+use gateward_core::log::Event;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::administration::{KEPT_ANSWER, Statement, Value};
 use js_sys::Array;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
-use worker::Env;
 
 use super::{query, read, statement, unavailable};
+use crate::app::App;
 use crate::limits::D1_CHANGE_MS;
 use crate::log;
 
@@ -40,35 +40,35 @@ pub enum Committed {
     Overtaken,
 }
 
-pub async fn load(env: &Env, statement: &Statement) -> std::result::Result<Loaded, Problem> {
-    let rows: Vec<Loaded> = rows(env, statement).await?;
+pub async fn load(app: &App, statement: &Statement) -> std::result::Result<Loaded, Problem> {
+    let rows: Vec<Loaded> = rows(app, statement).await?;
     rows.into_iter().next().ok_or_else(unavailable)
 }
 
 pub async fn records(
-    env: &Env,
+    app: &App,
     statement: &Statement,
 ) -> std::result::Result<Vec<RecordRow>, Problem> {
-    rows(env, statement).await
+    rows(app, statement).await
 }
 
 pub async fn kept_answer(
-    env: &Env,
+    app: &App,
     tenant: &str,
     key: &str,
 ) -> std::result::Result<Option<KeptAnswer>, Problem> {
-    let rows = read(env, KEPT_ANSWER, &[tenant.into(), key.into()]).await?;
+    let rows = read(app, KEPT_ANSWER, &[tenant.into(), key.into()]).await?;
     Ok(rows.into_iter().next())
 }
 
 /// Runs the statements in one transaction.
 pub async fn commit(
-    env: &Env,
+    app: &App,
     statements: &[Statement],
 ) -> std::result::Result<Committed, Problem> {
     let statements: Vec<Array> =
         statements.iter().map(|one| statement(one.sql, &values(one))).collect();
-    let result = query(env, &statements, D1_CHANGE_MS).await.map(drop);
+    let result = query(&app.env, &statements, D1_CHANGE_MS).await.map(drop);
     match result {
         Ok(()) => Ok(Committed::Whole),
         // Another change took this epoch, this idempotency key or this name first.
@@ -76,7 +76,7 @@ pub async fn commit(
             Ok(Committed::Overtaken)
         }
         Err(error) => {
-            log::write(&Line::new(Event::ChangeNotWritten, error));
+            log::write(&app.line(Event::ChangeNotWritten, error));
             let detail = "it is not known whether the change was written; try again";
             Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
         }
@@ -84,10 +84,10 @@ pub async fn commit(
 }
 
 async fn rows<T: DeserializeOwned>(
-    env: &Env,
+    app: &App,
     statement: &Statement,
 ) -> std::result::Result<Vec<T>, Problem> {
-    read(env, statement.sql, &values(statement)).await
+    read(app, statement.sql, &values(statement)).await
 }
 
 fn values(statement: &Statement) -> Vec<JsValue> {

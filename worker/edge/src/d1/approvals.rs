@@ -9,10 +9,10 @@ use gateward_core::sql::d1::{
 };
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
-use worker::Env;
 
 use super::{number, read};
 use crate::answer::internal;
+use crate::app::App;
 
 #[derive(Deserialize)]
 struct ApprovalRow {
@@ -26,13 +26,13 @@ impl ApprovalRow {
     }
 }
 
-pub async fn by_id(env: &Env, tenant: &str, id: &str) -> Result<Option<Approval>, Problem> {
-    let rows: Vec<ApprovalRow> = read(env, APPROVAL, &[tenant.into(), id.into()]).await?;
+pub async fn by_id(app: &App, tenant: &str, id: &str) -> Result<Option<Approval>, Problem> {
+    let rows: Vec<ApprovalRow> = read(app, APPROVAL, &[tenant.into(), id.into()]).await?;
     rows.into_iter().next().map(ApprovalRow::parse).transpose()
 }
 
 pub async fn list(
-    env: &Env,
+    app: &App,
     tenant: &str,
     filter: &ApprovalFilter,
 ) -> Result<Vec<Approval>, Problem> {
@@ -59,6 +59,6 @@ pub async fn list(
         ApprovalFilter { status: Some(_), .. } => APPROVALS_OF_STATUS,
         _ => APPROVALS,
     };
-    let rows: Vec<ApprovalRow> = read(env, statement, &values).await?;
+    let rows: Vec<ApprovalRow> = read(app, statement, &values).await?;
     rows.into_iter().map(ApprovalRow::parse).collect()
 }

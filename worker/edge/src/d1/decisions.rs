@@ -8,9 +8,9 @@ use gateward_core::sql::d1::{
 };
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
-use worker::Env;
 
 use super::{number, read};
+use crate::app::App;
 
 /// A stored decision. A journal row has the same fields except the lane.
 #[derive(Deserialize)]
@@ -52,12 +52,12 @@ pub struct Filter {
     pub limit: u32,
 }
 
-pub async fn by_id(env: &Env, tenant: &str, id: &str) -> Result<Option<DecisionRow>, Problem> {
-    let rows = read(env, DECISION, &[tenant.into(), id.into()]).await?;
+pub async fn by_id(app: &App, tenant: &str, id: &str) -> Result<Option<DecisionRow>, Problem> {
+    let rows = read(app, DECISION, &[tenant.into(), id.into()]).await?;
     Ok(rows.into_iter().next())
 }
 
-pub async fn list(env: &Env, tenant: &str, filter: &Filter) -> Result<Vec<DecisionRow>, Problem> {
+pub async fn list(app: &App, tenant: &str, filter: &Filter) -> Result<Vec<DecisionRow>, Problem> {
     let mut values = vec![
         tenant.into(),
         filter.from_id.as_str().into(),
@@ -72,9 +72,9 @@ pub async fn list(env: &Env, tenant: &str, filter: &Filter) -> Result<Vec<Decisi
         (None, Some(_)) => DECISIONS_OF_OUTCOME,
         (Some(_), Some(_)) => DECISIONS_OF_AGENT_AND_OUTCOME,
     };
-    read(env, statement, &values).await
+    read(app, statement, &values).await
 }
 
-pub async fn flushes(env: &Env, tenant: &str) -> Result<Vec<FlushRow>, Problem> {
-    read(env, FLUSHES, &[tenant.into()]).await
+pub async fn flushes(app: &App, tenant: &str) -> Result<Vec<FlushRow>, Problem> {
+    read(app, FLUSHES, &[tenant.into()]).await
 }

@@ -7,10 +7,10 @@ use gateward_core::sql::d1::{LIMITS_OF, SHARED_LIMITS};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
-use worker::Env;
 
 use super::read;
 use crate::answer::internal;
+use crate::app::App;
 
 #[derive(Deserialize)]
 struct LimitsRow {
@@ -39,14 +39,14 @@ pub struct Found {
 
 /// `None` if the agent does not exist, or if the credential is not the agent's.
 pub async fn of(
-    env: &Env,
+    app: &App,
     tenant: &str,
     agent: &str,
     key_id: Option<&str>,
 ) -> Result<Option<Found>, Problem> {
     let key_id = key_id.map_or(JsValue::NULL, JsValue::from_str);
     let values = [tenant.into(), agent.into(), key_id];
-    let rows: Vec<LimitsRow> = read(env, LIMITS_OF, &values).await?;
+    let rows: Vec<LimitsRow> = read(app, LIMITS_OF, &values).await?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     Ok(Some(Found {
         lane: row.lane,
@@ -65,8 +65,8 @@ struct SharedRow {
 }
 
 /// The limits that the tenant's lanes share.
-pub async fn shared(env: &Env, tenant: &str) -> Result<Vec<SharedLimit>, Problem> {
-    let rows: Vec<SharedRow> = read(env, SHARED_LIMITS, &[tenant.into()]).await?;
+pub async fn shared(app: &App, tenant: &str) -> Result<Vec<SharedLimit>, Problem> {
+    let rows: Vec<SharedRow> = read(app, SHARED_LIMITS, &[tenant.into()]).await?;
     rows.first().map_or_else(|| Ok(Vec::new()), |row| parse(&row.shared))
 }
 

@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-use super::{number, query, read, read_all, rows, statement};
+use super::{number, query, read, read_all, read_within, rows, statement};
+use crate::app::App;
 use crate::limits::{D1_BACKGROUND_MS, D1_READ_MS};
 
 /// The newest checkpoint of a log.
@@ -52,11 +53,9 @@ fn key(log: &LogName) -> [JsValue; 2] {
 }
 
 /// The newest checkpoint; `None` if the log has none.
-pub async fn checkpoint(
-    env: &Env,
-    log: &LogName,
-) -> std::result::Result<Option<StoredCheckpoint>, Problem> {
-    let rows: Vec<StoredCheckpoint> = read(env, LOG_CHECKPOINT, &key(log)).await?;
+pub async fn checkpoint(env: &Env, log: &LogName) -> Result<Option<StoredCheckpoint>> {
+    let rows: Vec<StoredCheckpoint> =
+        read_within(env, LOG_CHECKPOINT, &key(log), D1_READ_MS).await?;
     Ok(rows.into_iter().next().map(|mut stored| {
         stored.size = TreeHead::of_note(&stored.note).map_or(0, |tree| tree.size);
         stored
@@ -64,8 +63,8 @@ pub async fn checkpoint(
 }
 
 /// Whether anybody may read the tenant's logs.
-pub async fn is_public(env: &Env, tenant: &str) -> std::result::Result<bool, Problem> {
-    let rows: Vec<serde::de::IgnoredAny> = read(env, LOG_IS_PUBLIC, &[tenant.into()]).await?;
+pub async fn is_public(app: &App, tenant: &str) -> std::result::Result<bool, Problem> {
+    let rows: Vec<serde::de::IgnoredAny> = read(app, LOG_IS_PUBLIC, &[tenant.into()]).await?;
     Ok(!rows.is_empty())
 }
 
@@ -216,7 +215,7 @@ fn hashes_of(
 
 /// The hashes of perfect subtrees that D1 has, in one round trip.
 pub async fn nodes(
-    env: &Env,
+    app: &App,
     log: &LogName,
     checkpoint: &StoredCheckpoint,
     needed: &[(u8, u64)],
@@ -243,13 +242,13 @@ pub async fn nodes(
     };
     match statements.is_empty() {
         true => collect(&[]).map_err(|_: worker::Error| super::unavailable()),
-        false => read_all(env, &statements, D1_READ_MS, collect).await,
+        false => read_all(app, &statements, collect).await,
     }
 }
 
 /// The hashes of a tile; `None` if D1 does not have all of them.
 pub async fn tile(
-    env: &Env,
+    app: &App,
     log: &LogName,
     checkpoint: &StoredCheckpoint,
     path: &TilePath,
@@ -276,7 +275,7 @@ pub async fn tile(
             let first = |answered: &[Box<RawValue>]| {
                 hashes_of(checkpoint, &part, answered.first().map(Box::as_ref))
             };
-            read_all(env, &[statement], D1_READ_MS, first).await?
+            read_all(app, &[statement], first).await?
         }
     };
     Ok(answered.get(..usize::from(path.width)).map(<[Hash]>::to_vec))

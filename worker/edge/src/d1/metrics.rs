@@ -11,7 +11,8 @@ use js_sys::Array;
 use worker::{Env, Result};
 
 use super::{number, query, read_all, rows, statement};
-use crate::limits::{D1_BACKGROUND_MS, D1_READ_MS};
+use crate::app::App;
+use crate::limits::D1_BACKGROUND_MS;
 
 /// Adds to series without names, each of a tenant or of none (an empty name), in one transaction.
 pub async fn count<'a>(
@@ -28,7 +29,7 @@ pub async fn count<'a>(
 
 /// Reads the metrics of one tenant, or of all tenants, in one round trip.
 pub async fn scrape(
-    env: &Env,
+    app: &App,
     tenant: Option<&str>,
     now_ms: u64,
 ) -> std::result::Result<Scrape, Problem> {
@@ -46,7 +47,7 @@ pub async fn scrape(
             statement(LANE_REPORTS_OF_ALL, &[since, tenants]),
         ],
     };
-    read_all(env, &statements, D1_READ_MS, |answered| {
+    read_all(app, &statements, |answered| {
         let mut answered = answered.iter().map(Box::as_ref);
         Ok(Scrape { counters: rows(answered.next())?, lanes: rows(answered.next())? })
     })

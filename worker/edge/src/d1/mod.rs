@@ -14,7 +14,7 @@ pub mod retention;
 pub mod signatures;
 pub mod webhooks;
 
-use gateward_core::log::{Event, Line, of_json};
+use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Array;
 use js_sys::futures::JsFuture;
@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
 use worker::{Env, Error, Result};
 
+use crate::app::App;
 use crate::limits::D1_READ_MS;
 use crate::{io, log};
 
@@ -52,37 +53,41 @@ fn unreadable(error: serde_json::Error) -> Error {
     Error::RustError(format!("D1's answer cannot be read: {}", of_json(&error)))
 }
 
-/// All rows of a statement that reads, within the limit for reads that a caller waits for.
-async fn read<T: DeserializeOwned>(
-    env: &Env,
-    sql: &str,
-    values: &[JsValue],
-) -> std::result::Result<Vec<T>, Problem> {
-    read_within(env, sql, values, D1_READ_MS).await
-}
-
+/// All rows of a statement that reads. The caller logs an error.
 async fn read_within<T: DeserializeOwned>(
     env: &Env,
     sql: &str,
     values: &[JsValue],
     limit_ms: u32,
+) -> Result<Vec<T>> {
+    let answered = query(env, &[statement(sql, values)], limit_ms).await?;
+    rows(answered.first().map(Box::as_ref))
+}
+
+/// The same for a request whose caller waits. An error is logged.
+async fn read<T: DeserializeOwned>(
+    app: &App,
+    sql: &str,
+    values: &[JsValue],
 ) -> std::result::Result<Vec<T>, Problem> {
-    let first = |answered: &[Box<RawValue>]| rows(answered.first().map(Box::as_ref));
-    read_all(env, &[statement(sql, values)], limit_ms, first).await
+    let read = read_within(&app.env, sql, values, D1_READ_MS).await;
+    read.map_err(|error| failed(app, error))
 }
 
 /// Runs statements that read, in one round trip, and reads their rows.
 async fn read_all<T>(
-    env: &Env,
+    app: &App,
     statements: &[Array],
-    limit_ms: u32,
     rows: impl FnOnce(&[Box<RawValue>]) -> Result<T>,
 ) -> std::result::Result<T, Problem> {
-    let read = query(env, statements, limit_ms).await.and_then(|answered| rows(&answered));
-    read.map_err(|error| {
-        log::write(&Line::new(Event::DatabaseFailed, error));
-        unavailable()
-    })
+    let read = query(&app.env, statements, D1_READ_MS).await.and_then(|answered| rows(&answered));
+    read.map_err(|error| failed(app, error))
+}
+
+/// Logs a failed read, and returns the problem for the caller.
+pub fn failed(app: &App, error: Error) -> Problem {
+    log::write(&app.line(Event::DatabaseFailed, error));
+    unavailable()
 }
 
 /// The problem for a failed read. If the read was part of a change, nothing was changed.

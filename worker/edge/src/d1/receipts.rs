@@ -4,9 +4,9 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{ReceiptKind, StoredReceipt};
 use gateward_core::sql::d1::{OUTCOME, RECEIPTS};
 use serde::Deserialize;
-use worker::Env;
 
 use super::{number, read};
+use crate::app::App;
 
 /// A receipt in D1 (`body`) or in a journal row (`receipt`).
 #[derive(Deserialize)]
@@ -31,20 +31,20 @@ impl From<ReceiptRow> for StoredReceipt {
 
 /// Flushed receipts from `from` on.
 pub async fn list(
-    env: &Env,
+    app: &App,
     tenant: &str,
     lane: u16,
     from: u64,
     limit: u32,
 ) -> Result<Vec<StoredReceipt>, Problem> {
     let values = [tenant.into(), number(lane.into()), number(from), number(limit.into())];
-    let rows: Vec<ReceiptRow> = read(env, RECEIPTS, &values).await?;
+    let rows: Vec<ReceiptRow> = read(app, RECEIPTS, &values).await?;
     Ok(rows.into_iter().map(StoredReceipt::from).collect())
 }
 
 /// The body of the flushed receipt that records the outcome of a decision's call.
 pub async fn outcome(
-    env: &Env,
+    app: &App,
     tenant: &str,
     decision_id: &str,
 ) -> Result<Option<String>, Problem> {
@@ -52,7 +52,7 @@ pub async fn outcome(
     struct OutcomeRow {
         body: String,
     }
-    let rows: Vec<OutcomeRow> = read(env, OUTCOME, &[tenant.into(), decision_id.into()]).await?;
+    let rows: Vec<OutcomeRow> = read(app, OUTCOME, &[tenant.into(), decision_id.into()]).await?;
     Ok(rows.into_iter().next().map(|row| row.body))
 }
 

@@ -2,7 +2,7 @@
 
 use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::call::command::GateCommand;
-use gateward_core::log::{Event, Line, of_json};
+use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{
     AgentStatus, CredentialKind, CredentialStatus, ListedTool, LoadedListing, LoadedTexts,
@@ -10,9 +10,10 @@ use gateward_core::registry::{
 };
 use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
-use worker::Env;
+use worker::{Env, Error};
 
-use super::{number, read, read_within};
+use super::{number, read, read_within, unavailable};
+use crate::app::App;
 use crate::log;
 
 /// The credential of a request that is not a call, with its tenant and agent.
@@ -58,8 +59,9 @@ pub async fn load_records(
         number(with_lists.into()),
         number(now_ms),
     ];
-    let rows: Vec<LoadedTexts> = read_within(env, LOAD_RECORDS, &values, limit_ms).await?;
-    rows.into_iter().next().ok_or_else(|| unreadable("no row"))
+    let rows = read_within(env, LOAD_RECORDS, &values, limit_ms).await;
+    let rows: Vec<LoadedTexts> = rows.map_err(|error| failed(command, error))?;
+    rows.into_iter().next().ok_or_else(|| unreadable(command, "no row"))
 }
 
 #[derive(Deserialize)]
@@ -75,20 +77,27 @@ pub async fn load_listing(
     limit_ms: u32,
 ) -> Result<LoadedListing, Problem> {
     let values = [command.tenant.as_str().into(), command.call.server.as_str().into()];
-    let rows: Vec<ListingRow> = read_within(env, LOAD_LISTING, &values, limit_ms).await?;
+    let rows = read_within(env, LOAD_LISTING, &values, limit_ms).await;
+    let rows: Vec<ListingRow> = rows.map_err(|error| failed(command, error))?;
     let Some(row) = rows.into_iter().next() else {
         return Ok(LoadedListing { epoch: 0, tools: Vec::new() });
     };
     let tools = row.tools.as_deref().map_or(Ok(Vec::new()), serde_json::from_str);
-    let tools: Vec<ListedTool> = tools.map_err(|error| unreadable(of_json(&error)))?;
+    let tools: Vec<ListedTool> = tools.map_err(|error| unreadable(command, of_json(&error)))?;
     if tools.len() > MAX_SERVER_TOOLS {
-        return Err(unreadable("the server has too many tools"));
+        return Err(unreadable(command, "the server has too many tools"));
     }
     Ok(LoadedListing { epoch: row.epoch, tools })
 }
 
-pub fn unreadable(why: impl std::fmt::Display) -> Problem {
-    log::write(&Line::new(Event::RegistryUnreadable, why));
+/// Logs a load that D1 did not answer.
+fn failed(command: &GateCommand, error: Error) -> Problem {
+    log::write(&log::line(Event::DatabaseFailed, command, error.to_string()));
+    unavailable()
+}
+
+pub fn unreadable(command: &GateCommand, why: impl Into<String>) -> Problem {
+    log::write(&log::line(Event::RegistryUnreadable, command, why.into()));
     Problem::new(
         ProblemCode::RegistryUnavailable,
         "the registry cannot be read; the worker's log says why",
@@ -96,15 +105,15 @@ pub fn unreadable(why: impl std::fmt::Display) -> Problem {
 }
 
 pub async fn load_reader(
-    env: &Env,
+    app: &App,
     tenant: &str,
     key_id: &str,
 ) -> Result<Option<ReaderRow>, Problem> {
-    let rows = read(env, LOAD_READER, &[tenant.into(), key_id.into()]).await?;
+    let rows = read(app, LOAD_READER, &[tenant.into(), key_id.into()]).await?;
     Ok(rows.into_iter().next())
 }
 
 /// Checks that D1 answers and has the schema.
-pub async fn ping(env: &Env) -> Result<(), Problem> {
-    read::<serde::de::IgnoredAny>(env, PING, &[]).await.map(drop)
+pub async fn ping(app: &App) -> Result<(), Problem> {
+    read::<serde::de::IgnoredAny>(app, PING, &[]).await.map(drop)
 }

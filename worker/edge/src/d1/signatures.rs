@@ -6,9 +6,10 @@ use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::d1::{FORGET_SIGNATURE_NONCES, USE_SIGNATURE_NONCE};
 use serde::de::IgnoredAny;
-use worker::{Env, Result};
+use worker::Result;
 
 use super::{number, query, rows, statement};
+use crate::app::App;
 use crate::limits::D1_CHANGE_MS;
 use crate::log;
 
@@ -17,7 +18,7 @@ const MAX_FORGOTTEN: u64 = 10;
 
 /// Uses up a nonce. Returns whether it was unused.
 pub async fn use_nonce(
-    env: &Env,
+    app: &App,
     tenant: &str,
     key_id: &str,
     nonce: &SignatureNonce,
@@ -33,12 +34,12 @@ pub async fn use_nonce(
             statement(USE_SIGNATURE_NONCE, &values),
             statement(FORGET_SIGNATURE_NONCES, &values_of_expired),
         ];
-        let answered = query(env, &statements, D1_CHANGE_MS).await?;
+        let answered = query(&app.env, &statements, D1_CHANGE_MS).await?;
         rows(answered.first().map(Box::as_ref))
     }
     .await;
     used.map(|rows| !rows.is_empty()).map_err(|error| {
-        let line = Line::new(Event::NonceNotWritten, error);
+        let line = app.line(Event::NonceNotWritten, error);
         log::write(&Line { tenant: Some(tenant), ..line });
         let detail =
             "the database does not answer; nothing was changed; sign the request again and retry";

@@ -76,12 +76,12 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     }
     // A row leaves its lane only after D1 holds it. Reading flushes, lanes and D1 in this order therefore
     // misses none.
-    let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
+    let flushes = d1::decisions::flushes(app, &caller.tenant).await?;
     // `extend` and not `collect`: `collect` would add a sort to the Wasm for this type of map alone.
     let mut reach: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
     reach.extend(flushes.iter().map(|row| (row.lane, (row.seq, row.flushed_at_ms))));
     let held = held_by_lanes(app, caller, filter.now_ms, &mut reach).await;
-    let stored = d1::approvals::list(&app.env, &caller.tenant, &filter).await?;
+    let stored = d1::approvals::list(app, &caller.tenant, &filter).await?;
     let (approvals, next) = listing::page(&filter, stored, held);
     let next_cursor = next.map(|(at_ms, id)| format!("{at_ms}.{id}"));
     let input = ApprovalInput::default();
@@ -114,8 +114,7 @@ async fn held_by_lanes(
     for some in all.chunks(ASKED_AT_ONCE) {
         let asked = some.iter().map(|lane| {
             let from = reach.get(lane).map_or(1, |(seq, _)| seq + 1);
-            let (env, tenant) = (&app.env, &caller.tenant);
-            async move { (*lane, lane::client::rows(env, tenant, *lane, from).await) }
+            async move { (*lane, lane::client::rows(app, &caller.tenant, *lane, from).await) }
         });
         for (lane, rows) in join_all(asked).await {
             let Ok((approvals, last)) = rows.map_err(drop).and_then(|rows| {
@@ -136,12 +135,12 @@ async fn held_by_lanes(
 }
 
 /// One approval, from its lane.
-pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
+pub async fn read(request: &Request, app: &App, caller: &Caller, id: &str) -> Answered {
     let lane = lane_of(caller, id)?;
-    let held = match lane::client::approval(&app.env, &caller.tenant, lane, id).await? {
+    let held = match lane::client::approval(app, &caller.tenant, lane, id).await? {
         Some(held) => Some(held),
         // The lane deletes closed approvals after a while.
-        None => d1::approvals::by_id(&app.env, &caller.tenant, id)
+        None => d1::approvals::by_id(app, &caller.tenant, id)
             .await?
             .map(|approval| HeldApproval { approval, input: ApprovalInput::default() }),
     };
@@ -154,6 +153,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     if approval.status_at(now_ms) == ApprovalStatus::Pending {
         head = head.retry_after(Some(POLL_AFTER_S));
     }
+    let head = request.rate.borrow().add_to(head);
     whole(head.with(&json(&approval.view(&held.input, now_ms, false))?))
 }
 
@@ -190,7 +190,7 @@ pub async fn decide(
     for _ in 0..MAX_ATTEMPTS {
         command.groups = caller.groups;
         command.epoch = caller.epoch;
-        if let Some(response) = lane::client::decide_approval(&app.env, &command).await? {
+        if let Some(response) = lane::client::decide_approval(app, &command).await? {
             return Ok(Answer::Whole(response));
         }
         caller = authenticate(request, app, route, body).await?;

@@ -78,8 +78,8 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
         }
     }
     // Read first, so that `flushed_through` never claims rows that the list does not contain.
-    let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
-    let rows = d1::decisions::list(&app.env, &caller.tenant, &filter).await?;
+    let flushes = d1::decisions::flushes(app, &caller.tenant).await?;
+    let rows = d1::decisions::list(app, &caller.tenant, &filter).await?;
     let full = rows.len() == filter.limit as usize;
     let next_cursor = rows.last().filter(|_| full).map(|row| row.decision_id.clone());
     let flushed_through = flushes
@@ -97,14 +97,14 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     if lane >= caller.lanes || seq == 0 {
         return Err(not_found());
     }
-    let mut found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
+    let mut found = d1::decisions::by_id(app, &caller.tenant, id).await?;
     if found.is_none() {
-        let row = lane::client::row(&app.env, &caller.tenant, lane, seq).await?;
+        let row = lane::client::row(app, &caller.tenant, lane, seq).await?;
         found = row.and_then(|row| DecisionRow::from_journal(&row, lane));
     }
     if found.is_none() {
         // It may have been flushed between the two reads.
-        found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
+        found = d1::decisions::by_id(app, &caller.tenant, id).await?;
     }
     let row = found.filter(|row| row.decision_id == id && caller.sees(&row.agent));
     let row = row.ok_or_else(not_found)?;
@@ -124,15 +124,15 @@ async fn outcome(
     caller: &Caller,
     decision: &DecisionRow,
 ) -> Result<Option<CallOutcome>, Problem> {
-    let (env, tenant, id) = (&app.env, &caller.tenant, &decision.decision_id);
-    let mut receipt = d1::receipts::outcome(env, tenant, id).await?;
+    let (tenant, id) = (&caller.tenant, &decision.decision_id);
+    let mut receipt = d1::receipts::outcome(app, tenant, id).await?;
     if receipt.is_none() {
-        let rows = lane::client::rows(env, tenant, decision.lane, decision.seq + 1).await?;
+        let rows = lane::client::rows(app, tenant, decision.lane, decision.seq + 1).await?;
         receipt = d1::receipts::outcome_in_journal(&rows, id)?;
     }
     if receipt.is_none() {
         // It may have been flushed between the two reads.
-        receipt = d1::receipts::outcome(env, tenant, id).await?;
+        receipt = d1::receipts::outcome(app, tenant, id).await?;
     }
     Ok(receipt.and_then(|receipt| CallOutcome::of_receipt(&receipt)))
 }

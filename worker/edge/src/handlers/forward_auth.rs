@@ -15,9 +15,9 @@ use gateward_core::problem::{Problem, ProblemCode};
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
-use crate::http::{Head, Request};
+use crate::http::{Head, RateFields, Request};
 use crate::lane;
-use crate::lane::client::{Judged, RateFields, Refused};
+use crate::lane::client::{Judged, Refused};
 use crate::warrants;
 
 pub async fn answer(

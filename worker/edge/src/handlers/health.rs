@@ -49,7 +49,7 @@ pub async fn ready(app: &App) -> Answered {
 
 /// Takes at most as long as a hop to a lane, which is less than `CHECK_LIMIT_MS`.
 async fn check(app: &App) -> Result<(), Problem> {
-    let (database, lane) = join(d1::registry::ping(&app.env), lane::client::ready(&app.env)).await;
+    let (database, lane) = join(d1::registry::ping(app), lane::client::ready(app)).await;
     database.and(lane)
 }
 

@@ -12,8 +12,8 @@ use gateward_core::gate::inspection::{self, UNREDACTABLE};
 use gateward_core::gate::proxy::InspectResults;
 use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::provenance::extract;
 use gateward_core::provenance::part::Part;
+use gateward_core::provenance::{ResultTrust, extract};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use gateward_core::shield::Redaction;
@@ -22,9 +22,9 @@ use worker::Date;
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
-use crate::http::{Body, Head, Request};
+use crate::http::{Body, Head, RateFields, Request};
 use crate::lane;
-use crate::lane::client::{Judged, RateFields, Refused};
+use crate::lane::client::{Judged, Refused};
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest, Watch};
 use crate::warrants;
@@ -313,12 +313,14 @@ fn readings<'b>(kind: &str, bytes: &'b [u8]) -> Vec<Cow<'b, str>> {
     }
 }
 
-/// Keeps the values of a response, if its run is observed.
-fn observe(app: &App, passed: &Passed, parts: &[Part<'_>], incomplete: bool) {
+/// Keeps the values of a response, if its run is observed. `is_cut`: the parts are only its beginning.
+fn observe(app: &App, passed: &Passed, parts: &[Part<'_>], is_cut: bool) {
     let Some(observe) = &passed.rules.observe else { return };
     let (key, trust) = (&app.settings.config.value_key, observe.result_trust.as_ref());
-    let mut found = extract::result(key, parts, trust, observe.trusted && !passed.is_tainting());
-    found.incomplete |= incomplete;
+    let trusted = observe.trusted && !passed.is_tainting();
+    let mut found = extract::result(key, parts, trust, trusted);
+    // A missing trusted value only counts as seen nowhere.
+    found.incomplete |= is_cut && !ResultTrust::trusts_text(trust, trusted);
     *passed.observed.borrow_mut() = found;
 }
 

@@ -12,7 +12,7 @@ use gateward_core::limit::{Book, Limit};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EACH, SharedLimit, SubjectKind};
-use worker::{Date, Env};
+use worker::Date;
 
 use crate::answer::{Answer, Answered, internal};
 use crate::app::App;
@@ -58,26 +58,26 @@ pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
     }
     let states = match (limit, agent) {
         (Some(_), Some(_)) => return Err(malformed("limit", "left out, or `agent`")),
-        (Some(limit), None) => of_limit(&app.env, caller, &limit, subject).await?,
+        (Some(limit), None) => of_limit(app, caller, &limit, subject).await?,
         (None, _) if subject.is_some() => return Err(malformed("subject", "used with `limit`")),
-        (None, Some(agent)) => of_agent(&app.env, caller, agent, credential.as_deref()).await?,
+        (None, Some(agent)) => of_agent(app, caller, agent, credential.as_deref()).await?,
         (None, None) => return Err(malformed("agent", "an agent's name")),
     };
     json(&states).map(Answer::Json)
 }
 
 async fn of_agent(
-    env: &Env,
+    app: &App,
     caller: &Caller,
     agent: String,
     credential: Option<&str>,
 ) -> Result<LimitStates, Problem> {
-    let found = d1::limits::of(env, &caller.tenant, &agent, credential).await?;
+    let found = d1::limits::of(app, &caller.tenant, &agent, credential).await?;
     let found = found.ok_or_else(|| Problem::not_found("agent or credential"))?;
     let of_credential = found.first_key_id.as_deref().map(credential_book);
     let mut names = vec![agent_book(&agent), request_book(&agent)];
     names.extend(of_credential);
-    let books = lane::client::books(env, &caller.tenant, found.lane, names).await?;
+    let books = lane::client::books(app, &caller.tenant, found.lane, names).await?;
     let at = now();
     let book = |book: usize| {
         let text = books.get(book).filter(|text| !text.is_empty());
@@ -99,7 +99,7 @@ async fn of_agent(
             SubjectKind::Group => found.groups.iter().filter(is_own).cloned().collect(),
             _ => Vec::new(),
         };
-        (!subjects.is_empty()).then(|| of_shared(env, &caller.tenant, shared, subjects))
+        (!subjects.is_empty()).then(|| of_shared(app, &caller.tenant, shared, subjects))
     });
     Ok(LimitStates {
         of_agent,
@@ -110,12 +110,12 @@ async fn of_agent(
 }
 
 async fn of_limit(
-    env: &Env,
+    app: &App,
     caller: &Caller,
     limit: &str,
     subject: Option<Label>,
 ) -> Result<LimitStates, Problem> {
-    let shared = d1::limits::shared(env, &caller.tenant).await?;
+    let shared = d1::limits::shared(app, &caller.tenant).await?;
     let found = shared.iter().find(|shared| shared.limit.limit_id == limit);
     let found = found.ok_or_else(|| Problem::not_found("limit of several agents"))?;
     let subjects = match (subject, found.subject_kind) {
@@ -124,14 +124,14 @@ async fn of_limit(
         (None, SubjectKind::Tenant) => vec![EACH.to_owned()],
         (None, _) => Vec::new(),
     };
-    let shared = of_shared(env, &caller.tenant, found, subjects).await?;
+    let shared = of_shared(app, &caller.tenant, found, subjects).await?;
     Ok(LimitStates { shared, ..LimitStates::default() })
 }
 
 /// The states of a shared limit for the named subjects. If no subject is named: for the first subjects that have a
 /// count.
 async fn of_shared(
-    env: &Env,
+    app: &App,
     tenant: &str,
     SharedLimit { subject_kind, limit, .. }: &SharedLimit,
     subjects: Vec<String>,
@@ -146,7 +146,7 @@ async fn of_shared(
         let unused = |subject| state(subject, status_of(&Book::new(), limit, at));
         return Ok(subjects.into_iter().map(unused).collect());
     }
-    let pools = lane::shared_counts::pools(env, tenant, &limit.counter, subjects.clone()).await?;
+    let pools = lane::shared_counts::pools(app, tenant, &limit.counter, subjects.clone()).await?;
     let unused = subjects.iter().filter(|subject| !pools.iter().any(|(name, _)| name == *subject));
     let unused = unused.map(|subject| Ok((subject.clone(), Pool::default())));
     let used = pools

@@ -3,7 +3,6 @@
 //! Everything is read from D1: no lane is woken, and a reader verifies what it gets with the log's keys.
 
 use gateward_core::lane::{LogName, encode_hashes};
-use gateward_core::log::{Event, Line};
 use gateward_core::prefer;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{
@@ -25,7 +24,7 @@ use crate::d1::logs::{Nodes, StoredCheckpoint, no_tile};
 use crate::handlers::parameters::malformed;
 use crate::http::{Head, Request, json};
 use crate::limits::{D1_READ_MS, MAX_WAIT_S};
-use crate::{io, lane, log};
+use crate::{io, lane};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -41,7 +40,7 @@ pub async fn answer(
     let name = LogName::parse(log);
     if request.authorization.is_empty() {
         let name = name.as_ref().ok_or_else(|| authentication::no_credential(request, app))?;
-        if !d1::logs::is_public(&app.env, &name.tenant).await? {
+        if !d1::logs::is_public(app, &name.tenant).await? {
             return Err(authentication::no_credential(request, app));
         }
     } else {
@@ -59,7 +58,7 @@ pub async fn answer(
         let lines: String = keys.iter().map(|key| format!("{key}\n")).collect();
         return whole(Head::of_type(200, TEXT, &app.request_id).with(&lines));
     }
-    let checkpoint = d1::logs::checkpoint(&app.env, &name).await?.ok_or_else(not_found)?;
+    let checkpoint = newest(app, &name).await?.ok_or_else(not_found)?;
     match route.operation {
         Operation::ReadTile => read_tile(app, &name, &checkpoint, tile).await,
         Operation::ReadInclusion => {
@@ -133,6 +132,12 @@ pub async fn with_checkpoint(
         .map_err(|_| internal("the response could not be written"))
 }
 
+/// The newest checkpoint; `None` if the log has none.
+async fn newest(app: &App, log: &LogName) -> Result<Option<StoredCheckpoint>, Problem> {
+    let read = d1::logs::checkpoint(&app.env, log).await;
+    read.map_err(|error| d1::failed(app, error))
+}
+
 async fn logged(
     app: &App,
     log: &LogName,
@@ -140,10 +145,10 @@ async fn logged(
     wait_s: u32,
 ) -> Result<Option<Logged>, Problem> {
     let of_lane = (log.tenant.as_str(), log.lane);
-    if lane::client::await_checkpoint(&app.env, of_lane, seq, wait_s * 1_000).await? < seq {
+    if lane::client::await_checkpoint(app, of_lane, seq, wait_s * 1_000).await? < seq {
         return Ok(None);
     }
-    let Some(stored) = d1::logs::checkpoint(&app.env, log).await? else { return Ok(None) };
+    let Some(stored) = newest(app, log).await? else { return Ok(None) };
     let Some(index) = seq.checked_sub(stored.first) else { return Ok(None) };
     let inclusion = prove_inclusion(app, log, &stored, (index, stored.size)).await?;
     Ok(Some(Logged { checkpoint: stored.note, inclusion }))
@@ -158,7 +163,7 @@ pub async fn is_in_tree(
     body: &[u8],
 ) -> Result<Option<bool>, Problem> {
     let Some(keys) = &app.settings.log_keys else { return Ok(None) };
-    let Some(stored) = d1::logs::checkpoint(&app.env, log).await? else { return Ok(None) };
+    let Some(stored) = newest(app, log).await? else { return Ok(None) };
     let Some(index) = seq.checked_sub(stored.first).filter(|index| *index < stored.size) else {
         return Ok(None);
     };
@@ -205,7 +210,7 @@ async fn prove(
         needed.push((height, index));
         Some(Hash::default())
     });
-    let nodes: Nodes = d1::logs::nodes(&app.env, log, checkpoint, &needed).await?;
+    let nodes: Nodes = d1::logs::nodes(app, log, checkpoint, &needed).await?;
     make(&mut |height, index| nodes.get(&(height, index)).copied()).ok_or_else(|| {
         Problem::new(
             ProblemCode::NotFound,
@@ -224,7 +229,7 @@ async fn read_tile(
     let path = TilePath::parse(path).ok_or_else(no_tile)?;
     let bytes = match path.layer {
         Layer::Hashes(_) => {
-            let hashes = d1::logs::tile(&app.env, log, checkpoint, &path).await?;
+            let hashes = d1::logs::tile(app, log, checkpoint, &path).await?;
             hashes.ok_or_else(no_tile)?.concat()
         }
         Layer::Entries => {
@@ -235,7 +240,7 @@ async fn read_tile(
             }
             let from = checkpoint.first + first;
             let limit = path.width.into();
-            let rows = d1::receipts::list(&app.env, &log.tenant, log.lane, from, limit).await?;
+            let rows = d1::receipts::list(app, &log.tenant, log.lane, from, limit).await?;
             let follows = rows.iter().zip(from..).all(|(row, seq)| row.seq == seq);
             if !follows || rows.len() as u64 != width {
                 return Err(no_tile());
@@ -255,13 +260,8 @@ pub async fn registry_events(request: &Request, app: &App, caller: &Caller) -> A
             _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
-    let (events, through, _) =
-        d1::logs::registry_events(&app.env, &caller.tenant, after, D1_READ_MS).await.map_err(
-            |error| {
-                log::write(&Line::new(Event::DatabaseFailed, error));
-                d1::unavailable()
-            },
-        )?;
+    let read = d1::logs::registry_events(&app.env, &caller.tenant, after, D1_READ_MS).await;
+    let (events, through, _) = read.map_err(|error| d1::failed(app, error))?;
     let events = events
         .into_iter()
         .map(|event| HashedEvent { event: event.canonical(), event_id: event.event_id })

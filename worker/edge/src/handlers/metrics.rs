@@ -15,7 +15,7 @@ use crate::log;
 pub async fn scrape(app: &App, caller: &Caller) -> Answered {
     let now_ms = Date::now().as_millis();
     let tenant = (!caller.is_operator()).then_some(caller.tenant.as_str());
-    let scrape = d1::metrics::scrape(&app.env, tenant, now_ms).await?;
+    let scrape = d1::metrics::scrape(app, tenant, now_ms).await?;
     let text = scrape.render(now_ms).map_err(|error| {
         log::write(&app.line(Event::MetricsUnavailable, &error));
         internal("the metrics cannot be read")

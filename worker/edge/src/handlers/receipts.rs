@@ -75,7 +75,7 @@ pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
     }
     let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
     let ChainEnds { head, pruned_through } =
-        lane::client::chain_ends(&app.env, &caller.tenant, lane).await?;
+        lane::client::chain_ends(app, &caller.tenant, lane).await?;
     json(&ReceiptEnds {
         lane,
         head: ReceiptLink::new((head.seq, head.hash)),
@@ -108,7 +108,7 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
         return Err(malformed("from", "a sequence number from 1, and not above `to`"));
     }
     let ChainEnds { head, pruned_through } =
-        lane::client::chain_ends(&app.env, &caller.tenant, lane).await?;
+        lane::client::chain_ends(app, &caller.tenant, lane).await?;
     if asked.from > head.seq + 1 {
         return Err(malformed("from", "at most one above the lane's newest receipt"));
     }
@@ -232,18 +232,18 @@ async fn acknowledged(
     from: u64,
     limit: u32,
 ) -> Result<Vec<StoredReceipt>, Problem> {
-    let mut rows = d1::receipts::list(&app.env, tenant, lane, from, limit).await?;
+    let mut rows = d1::receipts::list(app, tenant, lane, from, limit).await?;
     if rows.len() == limit as usize {
         return Ok(rows);
     }
-    let journal = from_journal(&lane::client::rows(&app.env, tenant, lane, from).await?)?;
+    let journal = from_journal(&lane::client::rows(app, tenant, lane, from).await?)?;
     if journal.is_empty() {
         // The rows were flushed after the read of D1, so it holds them now.
-        return d1::receipts::list(&app.env, tenant, lane, from, limit).await;
+        return d1::receipts::list(app, tenant, lane, from, limit).await;
     }
     let gap = rows.last().map_or(from, |row| row.seq + 1);
     if journal.first().is_some_and(|first| first.seq > gap) {
-        rows = d1::receipts::list(&app.env, tenant, lane, from, limit).await?;
+        rows = d1::receipts::list(app, tenant, lane, from, limit).await?;
     }
     let end = rows.last().map_or(from, |row| row.seq + 1);
     rows.extend(journal.into_iter().filter(|row| row.seq >= end));

@@ -61,7 +61,10 @@ pub async fn record(request: &Request, app: &App, report: HarnessReport) -> Answ
     drop(bytes);
     let judged = lane::client::judge(&app.env, &command);
     drop(command);
-    let Judged { rate, .. } = judged.await.map_err(|refused| refused.problem)?;
+    let Judged { rate, .. } = judged.await.map_err(|refused| {
+        *request.rate.borrow_mut() = refused.rate;
+        refused.problem
+    })?;
     whole(rate.add_to(Head::new(status, &app.request_id)).with(&answer))
 }
 

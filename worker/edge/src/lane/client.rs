@@ -17,22 +17,21 @@ use gateward_core::gate::{
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
 };
+use gateward_core::limit::Violation;
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
-use gateward_core::trace::TraceId;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
-use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::Env;
 use worker::worker_sys::web_sys::Response;
 
 use super::refusals;
-use crate::http::Head;
+use crate::app::App;
+use crate::http::RateFields;
 use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
-use crate::settings::settings;
 use crate::{io, log};
 
 /// The binding in wrangler.toml.
@@ -58,11 +57,17 @@ pub fn call(
 ) -> impl Future<Output = Result<Response, Problem>> + use<> {
     let name = object(&command.tenant, command.lane);
     let secret_hash = command.secret_hash;
+    let (request_id, trace_id) = (command.http_request_id.clone(), command.trace_id);
     let answer = hop(env, &name, &LaneRequest::Call(Cow::Borrowed(command)), LANE_MS);
     async move {
-        let response = answer.await?;
-        if response.status() != TERMINAL {
-            return Ok(response);
+        let response = answer.await.map_err(|why| {
+            let line = Line::new(Event::LaneUnavailable, why);
+            logged(&Line { request_id: Some(&request_id), trace_id, ..line })
+        })?;
+        match response.status() {
+            NO_MEMORY => return Err(Problem::overloaded()),
+            TERMINAL => {}
+            _ => return Ok(response),
         }
         let problem = problem_of(&text(&response).await?)?;
         refusals::remember(secret_hash, problem.clone());
@@ -82,21 +87,6 @@ pub struct Refused {
     pub rate: RateFields,
 }
 
-/// The rate-limit headers that the lane sent. They are copied to the caller's response.
-#[derive(Clone, Default)]
-pub struct RateFields([Option<String>; 2]);
-
-const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];
-
-impl RateFields {
-    pub fn add_to(&self, head: Head) -> Head {
-        RATE_FIELDS.iter().zip(&self.0).fold(head, |head, (name, value)| match value {
-            Some(value) => head.field(name, value),
-            None => head,
-        })
-    }
-}
-
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         Self { problem, rate: RateFields::default() }
@@ -114,7 +104,7 @@ pub fn judge(
 
 async fn judged(response: Response) -> Result<Judged, Refused> {
     let header = |name: &str| response.headers().get(name).ok().flatten();
-    let rate = RateFields(RATE_FIELDS.map(header));
+    let rate = RateFields::read(header);
     let body = text(&response).await?;
     if response.status() == 200 {
         let reply = serde_json::from_str(&body).map_err(unreadable)?;
@@ -132,7 +122,7 @@ struct ProblemBody {
     detail: String,
     field: Option<String>,
     #[serde(default)]
-    violated_limits: Vec<Value>,
+    violated_limits: Vec<Violation>,
 }
 
 /// The problem in a lane's response.
@@ -151,19 +141,20 @@ fn refused(code: &str, detail: String) -> Result<Problem, Problem> {
 /// Applies an administrator's decision. `None` when the lane knows a newer epoch than the command's.
 /// Otherwise the lane's response is passed on to the caller.
 pub async fn decide_approval(
-    env: &Env,
+    app: &App,
     command: &DecideCommand,
 ) -> Result<Option<Response>, Problem> {
     let name = object(&command.tenant, command.lane);
     let request = LaneRequest::DecideApproval(Cow::Borrowed(command));
-    let response = hop(env, &name, &request, LANE_MS).await?;
+    let response = hop(&app.env, &name, &request, LANE_MS).await;
+    let response = response.map_err(|why| unavailable_to(app, why))?;
     Ok(Some(response).filter(|response| response.status() != OUTDATED))
 }
 
 /// Records how a forwarded call ended.
-pub async fn record_outcome(env: &Env, outcome: OutcomeCommand) -> Result<(), Problem> {
+pub async fn record_outcome(app: &App, outcome: OutcomeCommand) -> Result<(), Problem> {
     let name = object(&outcome.tenant, outcome.lane);
-    confirm(env, &name, &LaneRequest::RecordOutcome(outcome), LANE_MS).await
+    confirm(app, &name, &LaneRequest::RecordOutcome(outcome), LANE_MS).await
 }
 
 /// Marks an agent as tainted before text of an untrusted server reaches it.
@@ -171,9 +162,9 @@ pub async fn record_outcome(env: &Env, outcome: OutcomeCommand) -> Result<(), Pr
 /// # Errors
 ///
 /// The lane did not confirm the mark. The text must not be passed on.
-pub async fn taint(env: &Env, command: TaintCommand) -> Result<(), Problem> {
+pub async fn taint(app: &App, command: TaintCommand) -> Result<(), Problem> {
     let name = object(&command.tenant, command.lane);
-    confirm(env, &name, &LaneRequest::Taint(command), LANE_MS).await
+    confirm(app, &name, &LaneRequest::Taint(command), LANE_MS).await
 }
 
 /// Stores the values of a list in its run, before the list reaches the agent.
@@ -181,14 +172,14 @@ pub async fn taint(env: &Env, command: TaintCommand) -> Result<(), Problem> {
 /// # Errors
 ///
 /// The lane did not confirm that it stored them. The list must not be passed on.
-pub async fn observe_list(env: &Env, command: ListCommand) -> Result<(), Problem> {
+pub async fn observe_list(app: &App, command: ListCommand) -> Result<(), Problem> {
     let name = object(&command.tenant, command.lane);
-    confirm(env, &name, &LaneRequest::ObserveList(command), LANE_MS).await
+    confirm(app, &name, &LaneRequest::ObserveList(command), LANE_MS).await
 }
 
 /// Asks an agent's lane to do its part of an administrator's command.
 pub async fn carry_out(
-    env: &Env,
+    app: &App,
     tenant: &str,
     AgentInLane { agent, lane }: &AgentInLane,
     action: LaneAction,
@@ -203,16 +194,16 @@ pub async fn carry_out(
         administrator: administrator.to_owned(),
         epoch,
     };
-    confirm(env, &object(tenant, *lane), &LaneRequest::CarryOut(command), LANE_MS).await
+    confirm(app, &object(tenant, *lane), &LaneRequest::CarryOut(command), LANE_MS).await
 }
 
 /// Opens the approval that a registry change waits for, or uses it. Returns the approval's id.
-pub async fn settle_change(env: &Env, command: ChangeCommand) -> Result<String, Problem> {
+pub async fn settle_change(app: &App, command: ChangeCommand) -> Result<String, Problem> {
     let name = object(&command.tenant, command.lane);
-    match ask(env, &name, &LaneRequest::SettleChange(command), LANE_MS).await? {
+    match ask(app, &name, &LaneRequest::SettleChange(command), LANE_MS).await? {
         LaneReply::ApprovalId(approval_id) => Ok(approval_id),
         LaneReply::Refused { code, detail } => Err(refused(&code, detail)?),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
@@ -224,21 +215,22 @@ const CONCURRENT_PUSHES: usize = 32;
 ///
 /// The tenant's head log is told too. If this message is lost, the head log reads the change when a lane tells it of a
 /// checkpoint.
-pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
+pub async fn push(app: &App, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
+    let env = &app.env;
     let pending = stream::iter(0..lanes)
         .map(|lane| async move { (!push_one(env, tenant, lane, push).await).then_some(lane) })
         .buffer_unordered(CONCURRENT_PUSHES)
         .filter_map(|lane| async move { lane })
         .collect();
-    let (mut pending, ()): (Vec<u16>, ()) = join(pending, include_events(env, tenant)).await;
+    let (mut pending, ()): (Vec<u16>, ()) = join(pending, include_events(app, tenant)).await;
     pending.sort_unstable();
     if !pending.is_empty() {
         let pushes =
             PendingPushes { tenant: tenant.to_owned(), lanes: pending.clone(), epoch: push.epoch };
         let name = [PUSHES_OBJECT, tenant].concat();
-        let kept = confirm(env, &name, &LaneRequest::KeepPushes(pushes), EPOCH_PUSH_MS).await;
-        if kept.is_err() {
-            let line = Line::new(Event::ChangeNotPushed, format!("lanes {pending:?}"));
+        let kept = try_confirm(env, &name, &LaneRequest::KeepPushes(pushes), EPOCH_PUSH_MS).await;
+        if let Err(why) = kept {
+            let line = app.line(Event::ChangeNotPushed, format!("lanes {pending:?}: {why}"));
             log::write(&Line { tenant: Some(tenant), ..line });
         }
     }
@@ -246,192 +238,188 @@ pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<
 }
 
 /// Tells the tenant's head log that the registry changed.
-async fn include_events(env: &Env, tenant: &str) {
-    if settings(env).is_ok_and(|settings| settings.log_keys.is_some()) {
+async fn include_events(app: &App, tenant: &str) {
+    if app.settings.log_keys.is_some() {
         let request = LaneRequest::IncludeEvents { tenant: tenant.to_owned() };
-        let told = confirm(env, &object(tenant, HEAD_LANE), &request, EPOCH_PUSH_MS).await;
-        if let Err(problem) = told {
-            let line = Line::new(Event::HeadLogNotTold, problem.detail);
+        let name = object(tenant, HEAD_LANE);
+        let told = try_confirm(&app.env, &name, &request, EPOCH_PUSH_MS).await;
+        if let Err(why) = told {
+            let line = app.line(Event::HeadLogNotTold, why);
             log::write(&Line { tenant: Some(tenant), ..line });
         }
     }
 }
 
-/// Tells the tenant's head log of a checkpoint.
-pub async fn keep_checkpoint(env: &Env, checkpoint: LaneCheckpoint) -> Result<(), Problem> {
+/// Tells the tenant's head log of a checkpoint. The error says why it did not confirm that.
+pub async fn keep_checkpoint(env: &Env, checkpoint: LaneCheckpoint) -> Result<(), String> {
     let name = object(&checkpoint.tenant, HEAD_LANE);
-    confirm(env, &name, &LaneRequest::KeepCheckpoint(checkpoint), LANE_MS).await
+    try_confirm(env, &name, &LaneRequest::KeepCheckpoint(checkpoint), LANE_MS).await
 }
 
 /// Waits until a published checkpoint covers a receipt. Returns the newest receipt that one covers.
 pub async fn await_checkpoint(
-    env: &Env,
+    app: &App,
     (tenant, lane): (&str, u16),
     seq: u64,
     wait_ms: u32,
 ) -> Result<u64, Problem> {
     let request = LaneRequest::AwaitCheckpoint { seq, wait_ms };
-    match ask(env, &object(tenant, lane), &request, LANE_MS.saturating_add(wait_ms)).await? {
+    match ask(app, &object(tenant, lane), &request, LANE_MS.saturating_add(wait_ms)).await? {
         LaneReply::PublishedThrough(through) => Ok(through),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// Pushes a change to one lane. Returns whether the lane confirmed it.
 pub async fn push_one(env: &Env, tenant: &str, lane: u16, push: &EpochPush) -> bool {
     let request = LaneRequest::TakeEpoch(Cow::Borrowed(push));
-    confirm(env, &object(tenant, lane), &request, EPOCH_PUSH_MS).await.is_ok()
+    let taken = try_confirm(env, &object(tenant, lane), &request, EPOCH_PUSH_MS).await;
+    if let Err(why) = &taken {
+        log::write(&Line::new(Event::LaneUnavailable, why).in_lane(tenant, lane));
+    }
+    taken.is_ok()
 }
 
 /// An approval with its call's arguments; `None` when the lane no longer holds it.
 pub async fn approval(
-    env: &Env,
+    app: &App,
     tenant: &str,
     lane: u16,
     approval_id: &str,
 ) -> Result<Option<HeldApproval>, Problem> {
     let request = LaneRequest::ReadApproval { approval_id: approval_id.to_owned() };
-    match ask(env, &object(tenant, lane), &request, LANE_MS).await? {
+    match ask(app, &object(tenant, lane), &request, LANE_MS).await? {
         LaneReply::Approval(held) => Ok(held),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// What the lane decided about an agent, under the limits of its tenant's record.
 pub async fn containment(
-    env: &Env,
+    app: &App,
     tenant: &str,
     lane: u16,
     agent: &str,
     record: TenantRecord,
 ) -> Result<Containment, Problem> {
     let request = LaneRequest::ReadContainment { agent: agent.to_owned(), tenant: record };
-    match ask(env, &object(tenant, lane), &request, LANE_MS).await? {
+    match ask(app, &object(tenant, lane), &request, LANE_MS).await? {
         LaneReply::Containment(containment) => Ok(containment),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
-pub async fn chain_ends(env: &Env, tenant: &str, lane: u16) -> Result<ChainEnds, Problem> {
-    chain_ends_of(env, &object(tenant, lane)).await
+pub async fn chain_ends(app: &App, tenant: &str, lane: u16) -> Result<ChainEnds, Problem> {
+    chain_ends_of(app, &object(tenant, lane)).await
 }
 
-async fn chain_ends_of(env: &Env, name: &str) -> Result<ChainEnds, Problem> {
-    match ask(env, name, &LaneRequest::ReadChainEnds, LANE_MS).await? {
+async fn chain_ends_of(app: &App, name: &str) -> Result<ChainEnds, Problem> {
+    match ask(app, name, &LaneRequest::ReadChainEnds, LANE_MS).await? {
         LaneReply::ChainEnds(ends) => Ok(ends),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// The journal row `seq`; `None` when the journal does not hold it.
-pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<String>, Problem> {
-    match ask(env, &object(tenant, lane), &LaneRequest::ReadRow { seq }, LANE_MS).await? {
+pub async fn row(app: &App, tenant: &str, lane: u16, seq: u64) -> Result<Option<String>, Problem> {
+    match ask(app, &object(tenant, lane), &LaneRequest::ReadRow { seq }, LANE_MS).await? {
         LaneReply::Row(row) => Ok(row),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// The books with these names, as texts for [`gateward_core::limit::Book::parse`]; empty where nothing was used.
 pub async fn books(
-    env: &Env,
+    app: &App,
     tenant: &str,
     lane: u16,
     names: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
-    match ask(env, &object(tenant, lane), &LaneRequest::ReadBooks { names }, LANE_MS).await? {
+    match ask(app, &object(tenant, lane), &LaneRequest::ReadBooks { names }, LANE_MS).await? {
         LaneReply::Books(books) => Ok(books),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// A JSON array of the journal rows from `from` on.
-pub async fn rows(env: &Env, tenant: &str, lane: u16, from: u64) -> Result<String, Problem> {
-    match ask(env, &object(tenant, lane), &LaneRequest::ReadRows { from }, LANE_MS).await? {
+pub async fn rows(app: &App, tenant: &str, lane: u16, from: u64) -> Result<String, Problem> {
+    match ask(app, &object(tenant, lane), &LaneRequest::ReadRows { from }, LANE_MS).await? {
         LaneReply::Rows(rows) => Ok(rows),
-        reply => Err(unexpected(&reply)),
+        reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
 
 /// Checks that a lane's storage answers.
-pub async fn ready(env: &Env) -> Result<(), Problem> {
-    chain_ends_of(env, READY_OBJECT).await.map(drop)
+pub async fn ready(app: &App) -> Result<(), Problem> {
+    chain_ends_of(app, READY_OBJECT).await.map(drop)
 }
 
-/// A request that the lane confirms with [`LaneReply::Done`].
+/// A request of a caller who waits, which the lane confirms with [`LaneReply::Done`].
 async fn confirm(
-    env: &Env,
+    app: &App,
     name: &str,
     request: &LaneRequest<'_>,
     limit_ms: u32,
 ) -> Result<(), Problem> {
-    match ask(env, name, request, limit_ms).await? {
+    let confirmed = try_confirm(&app.env, name, request, limit_ms).await;
+    confirmed.map_err(|why| unavailable_to(app, why))
+}
+
+/// A request of a caller who waits, which the lane answers with a [`LaneReply`].
+pub async fn ask(
+    app: &App,
+    name: &str,
+    request: &LaneRequest<'_>,
+    limit_ms: u32,
+) -> Result<LaneReply, Problem> {
+    let answer = try_ask(&app.env, name, request, limit_ms).await;
+    answer.map_err(|why| unavailable_to(app, why))
+}
+
+/// A request that the lane confirms. The error says why it did not, for the log.
+async fn try_confirm(
+    env: &Env,
+    name: &str,
+    request: &LaneRequest<'_>,
+    limit_ms: u32,
+) -> Result<(), String> {
+    match try_ask(env, name, request, limit_ms).await? {
         LaneReply::Done => Ok(()),
         reply => Err(unexpected(&reply)),
     }
 }
 
-/// A request that the lane answers with a [`LaneReply`].
-pub fn ask(
+/// A request that the lane answers. The error says why there is no answer, for the log.
+pub async fn try_ask(
     env: &Env,
     name: &str,
     request: &LaneRequest<'_>,
     limit_ms: u32,
-) -> impl Future<Output = Result<LaneReply, Problem>> + use<> {
-    let answer = hop(env, name, request, limit_ms);
-    async move {
-        let response = answer.await?;
-        let bytes: Result<JsValue, JsValue> =
-            async { JsFuture::from(io::bytes(&response, limit_ms)?).await }.await;
-        let bytes = bytes.map_err(|error| unavailable(worker::Error::from(error)))?;
-        LaneReply::decode(&Uint8Array::new(&bytes).to_vec()).map_err(unavailable)
-    }
+) -> Result<LaneReply, String> {
+    let response = hop(env, name, request, limit_ms).await?;
+    let bytes: Result<JsValue, JsValue> =
+        async { JsFuture::from(io::bytes(&response, limit_ms)?).await }.await;
+    let bytes = bytes.map_err(|error| worker::Error::from(error).to_string())?;
+    LaneReply::decode(&Uint8Array::new(&bytes).to_vec()).map_err(|error| error.to_string())
 }
 
-/// Encodes and sends the request before this returns. The result waits for the response.
+/// Encodes and sends the request before this returns. The result waits for the response. An error says why there is none.
 fn hop(
     env: &Env,
     name: &str,
     request: &LaneRequest<'_>,
     limit_ms: u32,
-) -> impl Future<Output = Result<Response, Problem>> + use<> {
+) -> impl Future<Output = Result<Response, String>> + use<> {
     let sent = io::post(env, BINDING, name, &request.encode(), limit_ms);
-    let asker = Asker::of(request);
     async move {
-        let response = async { JsFuture::from(sent?).await?.dyn_into() };
-        answered(response.await, &asker)
-    }
-}
-
-fn answered(response: Result<Response, JsValue>, asker: &Asker) -> Result<Response, Problem> {
-    match response {
-        Ok(response) if response.status() == NO_MEMORY => Err(Problem::overloaded()),
-        Ok(response) if response.status() == OTHER_VERSION => {
-            Err(asker.unavailable("it runs another version than the worker"))
+        let response: Result<Response, JsValue> =
+            async { JsFuture::from(sent?).await?.dyn_into() }.await;
+        let response = response.map_err(|error| worker::Error::from(error).to_string())?;
+        match response.status() {
+            OTHER_VERSION => Err("it runs another version than the worker".to_owned()),
+            500 => Err("it failed".to_owned()),
+            _ => Ok(response),
         }
-        Ok(response) if response.status() == 500 => Err(asker.unavailable("it failed")),
-        Ok(response) => Ok(response),
-        Err(error) => Err(asker.unavailable(worker::Error::from(error))),
-    }
-}
-
-/// The request of the caller who waits for a call, for the log. Empty for all other requests.
-#[derive(Default)]
-struct Asker {
-    request_id: Option<String>,
-    trace_id: Option<TraceId>,
-}
-
-impl Asker {
-    fn of(request: &LaneRequest<'_>) -> Self {
-        let LaneRequest::Call(command) = request else { return Self::default() };
-        Self { request_id: Some(command.http_request_id.clone()), trace_id: command.trace_id }
-    }
-
-    fn unavailable(&self, error: impl std::fmt::Display) -> Problem {
-        let line = Line::new(Event::LaneUnavailable, error);
-        let request_id = self.request_id.as_deref();
-        log::write(&Line { request_id, trace_id: self.trace_id, ..line });
-        Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
     }
 }
 
@@ -443,12 +431,12 @@ pub async fn text(response: &Response) -> Result<String, Problem> {
     text.as_string().ok_or_else(|| unavailable("its answer is not text"))
 }
 
-/// A lane's refusal where the caller is told only that the lane is unavailable, or a reply of another
-/// operation.
-pub fn unexpected(reply: &LaneReply) -> Problem {
+/// What is wrong with a reply, for the log: it is a refusal where the caller is told only that the lane is unavailable, or
+/// belongs to another operation.
+pub fn unexpected(reply: &LaneReply) -> String {
     match reply {
-        LaneReply::Refused { code, detail } => unavailable(format_args!("{code}: {detail}")),
-        _ => unavailable("its reply belongs to another request"),
+        LaneReply::Refused { code, detail } => format!("{code}: {detail}"),
+        _ => "its reply belongs to another request".to_owned(),
     }
 }
 
@@ -458,5 +446,16 @@ fn unreadable(error: serde_json::Error) -> Problem {
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Problem {
-    Asker::default().unavailable(error)
+    logged(&Line::new(Event::LaneUnavailable, error))
+}
+
+/// The problem for a caller whose request the lane did not answer.
+pub fn unavailable_to(app: &App, why: String) -> Problem {
+    logged(&app.line(Event::LaneUnavailable, why))
+}
+
+/// Writes the line. The caller is told only that the lane is unavailable.
+fn logged(line: &Line<'_>) -> Problem {
+    log::write(line);
+    Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
 }

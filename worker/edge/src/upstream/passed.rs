@@ -75,7 +75,7 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
         run: untrusted.run.clone(),
         period_ms: untrusted.period_ms,
     };
-    lane::client::taint(&app.env, command).await
+    lane::client::taint(app, command).await
 }
 
 /// Stores the values of a list, or of another answer without a decision, in its run, before the answer reaches the agent.
@@ -99,7 +99,7 @@ pub async fn observe_list(
         method: method.to_owned(),
         observed: ObservedResult { run: observe.run.clone(), values },
     };
-    lane::client::observe_list(&app.env, command).await
+    lane::client::observe_list(app, command).await
 }
 
 /// Sends the outcome of a call to the lane. If the values of the answer are observed, this returns a promise, and the
@@ -139,7 +139,7 @@ pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Record
         let app = owned;
         let (tenant, lane) = (outcome.tenant.clone(), outcome.lane);
         let decision_id = outcome.decision_id.clone();
-        let recorded = lane::client::record_outcome(&app.env, outcome).await;
+        let recorded = lane::client::record_outcome(&app, outcome).await;
         if let Err(problem) = &recorded {
             let line = app.line(Event::OutcomeNotRecorded, &problem.detail);
             let decision_id = Some(decision_id.as_str());

@@ -209,7 +209,7 @@ pub(super) fn headers_of_requests() -> [(&'static str, Parameter); 6] {
 }
 
 pub(super) const RATE_LIMIT: &str = "draft-ietf-httpapi-ratelimit-headers-10. A problem has it only if the request \
-    was charged to the agent's rate by a call.";
+    was charged to the agent's rate, and an answer to a read only if an agent reads.";
 
 pub(super) const RETRY_AFTER: &str = "Seconds after which trying again makes sense. An approval has it only while \
     it is pending.";

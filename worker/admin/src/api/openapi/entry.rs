@@ -108,7 +108,7 @@ impl Entry {
     }
 
     /// Adds a type and the types that it refers to to the components.
-    pub(super) fn register<T: ToSchema>(&mut self) -> Vec<String> {
+    fn register<T: ToSchema>(&mut self) -> Vec<String> {
         let mut schemas = Vec::new();
         T::schemas(&mut schemas);
         schemas.push((T::name().into_owned(), T::schema()));
@@ -336,7 +336,7 @@ impl Entry {
         if idempotent {
             headers.push("Idempotency-Replayed");
         }
-        if route.access == Access::Call {
+        if matches!(route.access, Access::Call | Access::Reader(_)) {
             headers.extend(["RateLimit-Policy", "RateLimit"]);
         }
         let answer = |(status, about): Success, schema: RefOr<Schema>| {

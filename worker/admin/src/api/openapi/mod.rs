@@ -72,9 +72,8 @@ pub fn document() -> OpenApi {
         let operation = entry.describe(route, &mut components);
         paths.add_path_operation(route.path, vec![method], operation);
     }
-    let mut described = Entry::new("", "", "");
-    described.register::<ProblemBody<'_>>();
-    described.register::<PendingLanes>();
+    let mut described =
+        Entry::new("", "", "").answers::<ProblemBody<'_>>().answers::<PendingLanes>();
     components.schemas.append(&mut described.schemas);
     let tags = TAGS.map(|(name, about)| Tag::builder().name(name).description(Some(about)).build());
     let info = Info::builder()

@@ -1,7 +1,8 @@
 use super::*;
 use crate::gate::proxy::ProxyApproval;
+use crate::limit::violation::Why;
 use crate::warrant::NeededApprovals;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn decision(decision: Decision, reason_code: ReasonCode, approval: bool) -> ProxyDecision {
     ProxyDecision {
@@ -94,27 +95,45 @@ fn a_denial_tells_the_model_what_was_denied_why_and_what_to_do() {
     }
 }
 
+fn violation(kind: Kind, remaining: Option<u64>) -> Violation {
+    Violation {
+        limit_id: "l".to_owned(),
+        kind,
+        why: Why::Exceeded,
+        max: Some(Amount::whole(9)),
+        window: None,
+        window_s: None,
+        remaining: remaining.map(Amount::whole),
+        requested: None,
+        retry_after_s: None,
+        shared: false,
+    }
+}
+
+/// The JSON of `violation(Kind::Amount, Some(0))`. Its members have the order that `/v1/authorize` has.
+const OF_AMOUNT: &str = r#"[{"limit_id":"l","kind":"amount","why":"exceeded","max":"9","window":null,"window_s":null,"remaining":"0","requested":null,"retry_after_s":null}]"#;
+
 #[test]
 fn what_can_pass_depends_on_the_limit() {
     for (code, limit, expected) in [
         (
             ReasonCode::AmountExhausted,
-            json!({"kind": "amount", "remaining": "3"}),
+            violation(Kind::Amount, Some(3)),
             "A call with a number that is small enough can pass.",
         ),
         (
             ReasonCode::AmountExhausted,
-            json!({"kind": "amount", "remaining": "0"}),
+            violation(Kind::Amount, Some(0)),
             "Make the call again only at the time that is named, if one is.",
         ),
         (
             ReasonCode::LimitUnreadable,
-            json!({"kind": "per_call"}),
+            violation(Kind::PerCall, None),
             "Correct the arguments and make the call again.",
         ),
         (
             ReasonCode::LimitUnreadable,
-            json!({"kind": "quota"}),
+            violation(Kind::Quota, None),
             "Asking for approval would not help, and neither would repeating the call.",
         ),
     ] {
@@ -128,10 +147,10 @@ fn what_can_pass_depends_on_the_limit() {
 #[test]
 fn a_refusal_because_of_a_limit_names_the_kind_and_has_the_limit() {
     for (kind, title) in [
-        ("rate", "Too many requests in a short time: try again"),
-        ("concurrency", "Too many calls at once: try again"),
+        (Kind::Rate, "Too many requests in a short time: try again"),
+        (Kind::Concurrency, "Too many calls at once: try again"),
     ] {
-        let limit = json!({"limit_id": "l", "kind": kind});
+        let limit = violation(kind, None);
         let problem = Problem {
             violated_limit: Some(Box::new(limit.clone())),
             ..Problem::new(ProblemCode::RateLimited, "try again")
@@ -146,15 +165,17 @@ fn a_refusal_because_of_a_limit_names_the_kind_and_has_the_limit() {
 
 #[test]
 fn a_limits_denial_has_the_limit() {
-    let limit = serde_json::json!({"limit_id": "refunds", "remaining": "0"});
     let denied = ProxyDecision {
-        violated_limits: vec![limit.clone()],
+        violated_limits: vec![violation(Kind::Amount, Some(0))],
         ..decision(Decision::Deny, ReasonCode::AmountExhausted, false)
     };
     let (_, body) = answer(&denied, "s/t", DenialForm::Result, Era::Stateless, "7");
-    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-    let meta = &body["result"]["_meta"];
-    assert_eq!(meta["dev.gateward/violated_limits"], serde_json::json!([limit]));
+    let member = format!(r#""dev.gateward/violated_limits":{OF_AMOUNT}"#);
+    assert!(body.contains(&member), "{body}");
+    let problem = denied.problem().to_json("r1");
+    assert!(problem.contains(&format!(r#""violated_limits":{OF_AMOUNT}"#)), "{problem}");
+    let read: Vec<Violation> = serde_json::from_str(OF_AMOUNT).unwrap();
+    assert_eq!(read, denied.violated_limits);
 }
 
 #[test]

@@ -8,16 +8,17 @@ use super::text::{sorted, value};
 /// Bytes of an instruction: some 2,500 words.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
 
-/// Values of an instruction: all words and word groups of some 2,000 words.
+/// Values of an instruction: all words and word groups of some 1,300 words. Of a longer instruction, the longest groups
+/// are missing first.
 pub const MAX_INSTRUCTION_VALUES: usize = 8_192;
 
-/// Words of a group that an instruction may name a value with: "the Miller project files".
-const MAX_GROUP_WORDS: usize = 4;
+/// Words of a group that an instruction may name a value with: "q3 budget review final v2 draft.xlsx".
+const MAX_GROUP_WORDS: usize = 6;
 
 /// Letters of a word that is a value by itself. "to" or "a" is in every instruction.
 const MIN_WORD_LETTERS: usize = 3;
 
-/// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to four words. A group
+/// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to six words. A group
 /// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
 /// that only [counts or orders](counting). Of a word that is more than its [name or number](each_part), that is a value
 /// too. At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
@@ -50,6 +51,12 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let flat = instruction.replace(|character: char| character.is_whitespace(), " ");
     let numbers = self::numbers(&flat, &mut form);
     let words: Vec<&str> = flat.split(' ').filter(|word| !word.is_empty()).collect();
+    for (at, word) in words.iter().enumerate() {
+        let is_counted = words.get(at + 1).is_some_and(|next| is_unit(next));
+        if !is_counted && !is_part(&numbers, place(&flat, word)) {
+            each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
+        }
+    }
     for count in 1..=MAX_GROUP_WORDS {
         for (at, group) in words.windows(count).enumerate() {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
@@ -66,12 +73,6 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
             for span in [Some(span), without_possessive(span)].into_iter().flatten() {
                 form.each(span, &mut |form| take(key.hash(form)));
             }
-        }
-    }
-    for (at, word) in words.iter().enumerate() {
-        let is_counted = words.get(at + 1).is_some_and(|next| is_unit(next));
-        if !is_counted && !is_part(&numbers, place(&flat, word)) {
-            each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
         }
     }
 }

@@ -45,9 +45,8 @@ impl Bounded {
 
 /// The values of a result, whose parts are given.
 ///
-/// `trust` has the tool's pointers, if it has any; `server_trusted` is what counts where no pointer does. A
-/// text that is not JSON, or exceeds the bounds of JSON, is trusted only if no pointer is untrusted: its
-/// author could have made it unreadable. The same holds for a part to which no pointer leads.
+/// `trust` has the tool's pointers, if it has any; `server_trusted` is what counts where no pointer does. No pointer leads
+/// into a text that is not JSON, or exceeds the bounds of JSON ([`ResultTrust::trusts_text`]).
 #[must_use]
 pub fn result(
     key: &ValueKey,
@@ -58,12 +57,9 @@ pub fn result(
     let rules: Vec<Rule<'_>> = trust
         .map(|trust| trust.0.iter().map(|(pointer, level)| (pointer.as_str(), *level)).collect())
         .unwrap_or_default();
-    let server = if server_trusted { ResultLevel::Trusted } else { ResultLevel::Untrusted };
-    let whole = rules.iter().find(|(pointer, _)| pointer.is_empty());
-    let no_pointer = match rules.iter().all(|(_, level)| *level == ResultLevel::Trusted) {
-        true => whole.map_or(server, |(_, level)| *level),
-        false => ResultLevel::Untrusted,
-    };
+    let level = |trusted| if trusted { ResultLevel::Trusted } else { ResultLevel::Untrusted };
+    let server = level(server_trusted);
+    let no_pointer = level(ResultTrust::trusts_text(trust, server_trusted));
     let mut values = Values {
         key,
         trusted: Bounded::new(MAX_RESULT_VALUES),

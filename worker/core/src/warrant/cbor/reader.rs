@@ -353,8 +353,15 @@ impl<'a> Reader<'a> {
     /// A number, whole or not. A whole number that is written as a float is [`Json::Number`].
     fn number(&mut self) -> Result<Json, Malformed> {
         Ok(match self.head()? {
-            (major::UNSIGNED, _, value) => integer(i128::from(value)),
-            (major::NEGATIVE, _, value) => integer(-1 - i128::from(value)),
+            // Integers beyond ±2^53 never equal an argument, because arguments do not have them.
+            (major::UNSIGNED, _, value) => match i64::try_from(value) {
+                Ok(value) => Json::Integer(value),
+                Err(_) => Json::Number(value as f64),
+            },
+            (major::NEGATIVE, _, value) => match i64::try_from(value) {
+                Ok(value) => Json::Integer(-1 - value),
+                Err(_) => return Err(Malformed("a whole number is less than -2^63")),
+            },
             (major::SIMPLE, 25, bits) => Json::Number(half(bits)),
             (major::SIMPLE, 26, bits) => {
                 Json::Number(f64::from(f32::from_bits(u32::try_from(bits).unwrap_or(u32::MAX))))
@@ -452,14 +459,6 @@ impl<'a> Reader<'a> {
             Some(major::UNSIGNED | major::NEGATIVE) => self.number(),
             _ => Err(Malformed("a value has a type that arguments do not have")),
         }
-    }
-}
-
-/// Integers beyond ±2^53 never equal an argument, because arguments do not have them.
-fn integer(value: i128) -> Json {
-    match i64::try_from(value) {
-        Ok(value) => Json::Integer(value),
-        Err(_) => Json::Number(value as f64),
     }
 }
 

@@ -39,6 +39,7 @@ fn what_is_not_the_one_encoding_of_a_value_is_refused() {
         ("a key that occurs twice", "a2616101616102"),
         ("a key that is no text", "a10101"),
         ("something after it", "0101"),
+        ("a whole number less than -2^63", "3b8000000000000000"),
     ] {
         assert!(read(&hex::decode(text).unwrap()).is_err(), "{name}");
     }

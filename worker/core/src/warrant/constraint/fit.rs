@@ -68,6 +68,9 @@ pub fn arguments<'a>(
     Ok(())
 }
 
+/// Steps of reading the text of an IP address.
+const ADDRESS_STEPS: usize = 16;
+
 /// Whether one value fits one constraint.
 ///
 /// # Errors
@@ -109,6 +112,7 @@ pub fn value_fits(
         },
         Constraint::Cidr(_, network) => match value {
             Json::String(text) => {
+                work.spend(ADDRESS_STEPS)?;
                 let address = text.parse::<IpAddr>().map_err(|_| Undecidable::Unsupported)?;
                 // An IPv4 address in the form of an IPv6 address is both inside and outside.
                 match address == address.to_canonical() {
@@ -142,16 +146,16 @@ pub fn value_fits(
         },
         Constraint::Subpath(subpath) => match value {
             Json::String(path) => {
-                work.spend(path.len() + subpath.root.len())?;
-                subpath.contains(path).map_or(Fit::Inapplicable, Fit::from)
+                subpath.contains(path, work)?.map_or(Fit::Inapplicable, Fit::from)
             }
             Json::Array(paths) => {
-                work.spend(
-                    paths.len().saturating_mul(subpath.root.len()).saturating_add(size(value)),
-                )?;
                 let mut fits = Fit::Yes;
                 for path in paths {
-                    match path.as_str().and_then(|path| subpath.contains(path)) {
+                    let is_below = match path.as_str() {
+                        Some(path) => subpath.contains(path, work)?,
+                        None => None,
+                    };
+                    match is_below {
                         Some(true) => {}
                         Some(false) => fits = Fit::No,
                         None => {
@@ -228,7 +232,7 @@ const BYTES_A_STEP: usize = 16;
 
 /// Steps of a comparison with each of these values, at most.
 #[inline(never)]
-pub(super) fn sizes(values: &[Json]) -> usize {
+fn sizes(values: &[Json]) -> usize {
     values.iter().map(size).sum()
 }
 
@@ -283,6 +287,26 @@ mod tests {
             assert_eq!(fits(&constraint), Ok(Fit::Inapplicable), "{constraint:?} {value:?}");
             let not = Constraint::Not(Box::new(constraint));
             assert_eq!(fits(&not), Ok(Fit::Inapplicable), "{not:?} {value:?}");
+        }
+    }
+
+    /// An argument of the greatest length is read once, and not again and again.
+    #[test]
+    fn a_path_costs_by_its_bytes_also_in_a_list() {
+        let below = || {
+            Constraint::Subpath(Subpath {
+                root: "/data".to_owned(),
+                case_sensitive: true,
+                allow_equal: true,
+            })
+        };
+        let long = Json::String(["/data", &"/a".repeat(125_000)].concat());
+        let short = Json::String(["/data/", &"x".repeat(44)].concat());
+        for value in [long.clone(), Json::Array(vec![long]), Json::Array(vec![short; 5_000])] {
+            let fits = |it: &Constraint| value_fits(it, &value, &mut Work::default());
+            assert_eq!(fits(&below()), Ok(Fit::Yes));
+            let twice = Constraint::All(vec![below(), below()]);
+            assert_eq!(fits(&twice), Err(Undecidable::TooMuch));
         }
     }
 }

@@ -22,6 +22,7 @@ pub use work::{TooMuch, Work};
 use super::bounds::{MAX_CONSTRAINTS, MAX_NESTING};
 use super::cbor::{Malformed, Reader, Writer};
 use crate::json::Json;
+use crate::network::parse_cidr;
 
 /// The numbers of the types on the wire.
 mod id {
@@ -180,11 +181,7 @@ impl Constraint {
     /// A network in CIDR notation, or an address; `None` if it is neither.
     #[must_use]
     pub fn cidr(text: &str) -> Option<Self> {
-        let address = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
-        let network = text.parse::<IpNet>().ok().or_else(address);
-        // Bits beyond the prefix would make the text say something else than the network.
-        let network = network.filter(|network| network.network() == network.addr())?;
-        Some(Self::Cidr(text.to_owned(), network))
+        parse_cidr(text).map(|network| Self::Cidr(text.to_owned(), network))
     }
 
     pub fn write(&self, writer: &mut Writer) {

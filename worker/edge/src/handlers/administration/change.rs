@@ -12,7 +12,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
 use gateward_core::registry::upstream::Upstream;
 use serde_json::{Map, Value as Json};
-use worker::{Date, Env};
+use worker::Date;
 
 use super::response::respond;
 use crate::answer::{Answer, Answered};
@@ -71,7 +71,7 @@ impl Change<'_> {
                 discovered: discovered.as_ref().map(|(_, listing)| listing),
                 approval: approval.as_ref(),
             };
-            let loaded = load(&app.env, &self.write.read(&at)).await?;
+            let loaded = load(app, &self.write.read(&at)).await?;
             if let Some(upstream) = self.write.discovers(&at, &loaded)?
                 && discovered.as_ref().is_none_or(|(of, _)| *of != upstream)
             {
@@ -111,17 +111,16 @@ impl Change<'_> {
         answer: Body,
         kept: Option<(&str, &str)>,
     ) -> Result<Option<Answer>, Problem> {
-        let env = &self.app.env;
         let epoch = loaded.epoch.unwrap_or(0);
         if let Some(key) = kept {
             let body = Json::Object(answer.body.clone());
             let statements = gateward_admin::keep(at, epoch, 200, &body, key);
-            if let Committed::Overtaken = commit(env, &statements).await? {
+            if let Committed::Overtaken = commit(self.app, &statements).await? {
                 return Ok(None);
             }
         }
         let (lanes, push) = (loaded.lanes.unwrap_or(0), EpochPush::whole(epoch));
-        let pending = lane::client::push(env, self.tenant, lanes, &push).await;
+        let pending = lane::client::push(self.app, self.tenant, lanes, &push).await;
         respond(self.app, self.tenant, 200, answer, &pending, false).map(Some)
     }
 
@@ -133,16 +132,15 @@ impl Change<'_> {
         change: gateward_admin::Change,
         kept: Option<(&str, &str)>,
     ) -> Result<Option<Answer>, Problem> {
-        let env = &self.app.env;
         let epoch = loaded.next_epoch();
         let statements = gateward_admin::commit(at, epoch, &change, kept);
-        if let Committed::Overtaken = commit(env, &statements).await? {
+        if let Committed::Overtaken = commit(self.app, &statements).await? {
             return Ok(None);
         }
         let status = change.status();
         let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
         let lanes = loaded.lanes.unwrap_or(0);
-        let pending = lane::client::push(env, self.tenant, lanes, &push).await;
+        let pending = lane::client::push(self.app, self.tenant, lanes, &push).await;
         self.carry_out_in_lane(&change.answer.body, epoch).await?;
         respond(self.app, self.tenant, status, change.answer, &pending, false).map(Some)
     }
@@ -157,8 +155,7 @@ impl Change<'_> {
             Problem::new(ProblemCode::StateConflict, detail)
         };
         let held =
-            lane::client::approval(&self.app.env, self.tenant, lane.ok_or_else(unknown)?, &id)
-                .await?;
+            lane::client::approval(self.app, self.tenant, lane.ok_or_else(unknown)?, &id).await?;
         held.map(|held| Some(held.approval)).ok_or_else(unknown)
     }
 
@@ -204,7 +201,7 @@ impl Change<'_> {
             action_hash,
             step,
         };
-        lane::client::settle_change(&self.app.env, command).await
+        lane::client::settle_change(self.app, command).await
     }
 
     /// The answer that the idempotency key already has.
@@ -214,14 +211,14 @@ impl Change<'_> {
         key: &str,
         fingerprint: &str,
     ) -> Result<Option<Answer>, Problem> {
-        let Some(kept) = kept_answer(&self.app.env, tenant, key).await? else { return Ok(None) };
+        let Some(kept) = kept_answer(self.app, tenant, key).await? else { return Ok(None) };
         if kept.fingerprint != fingerprint {
             let detail = "the `Idempotency-Key` was used for another request";
             return Err(Problem::new(ProblemCode::IdempotencyKeyReused, detail));
         }
         let lanes = kept.lanes.unwrap_or(0);
         let push = EpochPush::whole(kept.epoch);
-        let pending = lane::client::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
+        let pending = lane::client::push(self.app, &kept.changed_tenant, lanes, &push).await;
         let body: Map<String, Json> = gateward_admin::read_record(&kept.body)?;
         self.carry_out_in_lane(&body, kept.epoch).await?;
         let body = Body { body, revision: None };
@@ -239,14 +236,8 @@ impl Change<'_> {
         let agent: AgentInLane =
             gateward_admin::read_record(&Json::Object(answer.clone()).to_string())?;
         let administrator = self.caller.actor().name;
-        let done = lane::client::carry_out(
-            &self.app.env,
-            self.tenant,
-            &agent,
-            action,
-            &administrator,
-            epoch,
-        );
+        let done =
+            lane::client::carry_out(self.app, self.tenant, &agent, action, &administrator, epoch);
         done.await.map_err(|problem| {
             let detail =
                 "the change is committed, but the agent's lane has not carried it out; try again";
@@ -256,21 +247,21 @@ impl Change<'_> {
 }
 
 /// Makes a change that no administrator asked for.
-pub async fn change_as_gateward(env: &Env, tenant: &str, write: &dyn Write) -> Result<(), Problem> {
+pub async fn change_as_gateward(app: &App, tenant: &str, write: &dyn Write) -> Result<(), Problem> {
     let actor = Actor::gateward();
     for _ in 0..MAX_ATTEMPTS {
         let now_ms = Date::now().as_millis();
         let at =
             At { actor: &actor, tenant, now_ms, if_match: None, discovered: None, approval: None };
-        let loaded = load(env, &write.read(&at)).await?;
+        let loaded = load(app, &write.read(&at)).await?;
         let Outcome::Changed(change) = write.apply(&at, &loaded)? else { return Ok(()) };
         let epoch = loaded.next_epoch();
         if let Committed::Whole =
-            commit(env, &gateward_admin::commit(&at, epoch, &change, None)).await?
+            commit(app, &gateward_admin::commit(&at, epoch, &change, None)).await?
         {
             let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
             // A lane that does not confirm the push sees the change when it next confirms its epoch.
-            lane::client::push(env, tenant, loaded.lanes.unwrap_or(0), &push).await;
+            lane::client::push(app, tenant, loaded.lanes.unwrap_or(0), &push).await;
             return Ok(());
         }
     }

@@ -53,29 +53,29 @@ pub async fn answer(
             Change { request, app, caller, tenant: &tenant, write: &*write, body }.make().await
         }
         Asked::One { statement, view } => {
-            let rows = records(&app.env, &statement).await?;
+            let rows = records(app, &statement).await?;
             let row = rows.first().map(|row| row.record.as_str());
             respond(app, &caller.tenant, 200, view(row, now_ms)?, &[], false)
         }
         Asked::Agent(statement) => {
-            let rows = records(&app.env, &statement).await?;
+            let rows = records(app, &statement).await?;
             let row = rows.into_iter().next().ok_or_else(|| Problem::not_found("agent"))?;
             let mut agent: AgentRow = gateward_admin::read_record(&row.record)?;
             let record = gateward_admin::read_record(&row.extra.unwrap_or_default())?;
-            let (env, tenant) = (&app.env, &caller.tenant);
+            let tenant = &caller.tenant;
             let held =
-                lane::client::containment(env, tenant, agent.lane, &agent.agent, record).await?;
+                lane::client::containment(app, tenant, agent.lane, &agent.agent, record).await?;
             (agent.lane_quarantined, agent.risk_steps) = (held.quarantined, held.risk_steps);
             agent.taint = held.taint;
             respond(app, tenant, 200, gateward_admin::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {
             if let Some((what, within)) = within
-                && records(&app.env, &within).await?.is_empty()
+                && records(app, &within).await?.is_empty()
             {
                 return Err(Problem::not_found(what));
             }
-            let rows = records(&app.env, &statement).await?;
+            let rows = records(app, &statement).await?;
             let rows: Vec<String> = rows.into_iter().map(|row| row.record).collect();
             json(&view(&rows, limit, now_ms)?).map(Answer::Json)
         }

@@ -17,8 +17,7 @@ use super::client::McpClient;
 use super::refusal::{self, Refusal};
 use super::response_filter::ResponseFilter;
 use crate::app::App;
-use crate::http::Head;
-use crate::lane::client::RateFields;
+use crate::http::{Head, RateFields};
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{
     self, Done, Ended, Inspect, Recorded, UpstreamAnswer, UpstreamRequest, Watch,

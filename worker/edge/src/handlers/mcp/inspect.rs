@@ -33,7 +33,7 @@ impl ResponseFilter {
         let name = if message.get("error").is_some() { "error" } else { "result" };
         let passed = pending.decided.as_deref();
         if let Some(passed) = passed {
-            passed.effect.set(Some(answer::effect(&message)));
+            passed.effect.set(Some(answer::effect(&message, self.client.era)));
         }
         let rules = passed.map_or(self.inspect.as_ref(), |passed| passed.rules.inspect.as_ref());
         let observe = passed.and_then(|passed| passed.rules.observe.as_ref());

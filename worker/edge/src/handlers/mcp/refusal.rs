@@ -6,8 +6,8 @@ use gateward_core::problem::Problem;
 
 use crate::answer::{Answered, whole};
 use crate::app::App;
-use crate::http::{AUTHENTICATE, Head, Request};
-use crate::lane::client::{RateFields, Refused};
+use crate::http::{AUTHENTICATE, Head, RateFields, Request};
+use crate::lane::client::Refused;
 
 /// HTTP methods of the endpoint.
 const METHODS: [&str; 3] = ["POST", "GET", "DELETE"];

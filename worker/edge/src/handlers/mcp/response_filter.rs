@@ -327,7 +327,7 @@ impl ResponseFilter {
             let Ok(server) = Name::parse(client.server()) else { return };
             let seen = ManifestSeen { server, manifest: &listing };
             let tenant = &client.template.tenant;
-            if let Err(problem) = change_as_gateward(&client.app.env, tenant, &seen).await {
+            if let Err(problem) = change_as_gateward(&client.app, tenant, &seen).await {
                 let detail = format!("server `{}`: {}", client.server(), problem.detail);
                 let line = client.app.line(Logged::ToolsNotRegistered, detail);
                 log::write(&Line { tenant: Some(tenant), ..line });

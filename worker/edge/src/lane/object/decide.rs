@@ -19,7 +19,7 @@ use gateward_core::velocity::shared::CountRequest;
 use worker::Date;
 
 use super::leases::{Answers, MAX_ASKS};
-use super::state::{GateLane, line, storage_failed};
+use super::state::{GateLane, storage_failed};
 use super::windows::AskedWindows;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
@@ -134,10 +134,11 @@ impl GateLane {
         });
         let stored = stored.map_err(|failure| {
             let detail = format!("stored records cannot be read: {}", failure.0);
-            log::write(&line(Event::LaneStorageFailed, command, detail));
+            log::write(&log::line(Event::LaneStorageFailed, command, detail));
             storage_failed()
         })?;
-        self.registry.borrow_mut().restore(stored).map_err(unreadable)
+        let restored = self.registry.borrow_mut().restore(stored);
+        restored.map_err(|error| unreadable(command, &error))
     }
 
     /// Loads the records that the command lacks from D1, or waits for another call that loads them.
@@ -188,7 +189,7 @@ impl GateLane {
         if self.database.borrow_mut().answered() {
             self.flush_soon().await;
         }
-        let loaded = records.parse().map_err(unreadable)?;
+        let loaded = records.parse().map_err(|error| unreadable(command, &error))?;
         let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
         if self.registry.borrow_mut().accept(command, loaded, now_ms) {
             self.keep(command, epoch, now_ms, &lane::stored(command, records))?;
@@ -215,7 +216,7 @@ impl GateLane {
             self.with_lane(|_, storage| Lane::keep_records(storage, epoch, asked_at_ms, records));
         kept.map_err(|failure| {
             let detail = format!("records cannot be stored: {}", failure.0);
-            log::write(&line(Event::LaneStorageFailed, command, detail));
+            log::write(&log::line(Event::LaneStorageFailed, command, detail));
             storage_failed()
         })
     }
@@ -261,12 +262,12 @@ impl GateLane {
             }))
         });
         stepped.unwrap_or_else(|failure| {
-            log::write(&line(Event::LaneStorageFailed, command, failure.0));
+            log::write(&log::line(Event::LaneStorageFailed, command, failure.0));
             Err(storage_failed())
         })
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Problem {
-    d1::registry::unreadable(of_json(&error))
+fn unreadable(command: &GateCommand, error: &serde_json::Error) -> Problem {
+    d1::registry::unreadable(command, of_json(error))
 }

@@ -16,11 +16,11 @@ use gateward_core::lane::protocol::{LaneReply, LeaseCommand};
 use gateward_core::limit::Amount;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Granted, MAX_WAITING, Need, book_name};
-use gateward_core::log::Event;
+use gateward_core::log::{Event, Line};
 use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
-use super::state::{Failure, GateLane, line};
+use super::state::{Failure, GateLane};
 use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
 use crate::log;
@@ -112,7 +112,7 @@ impl GateLane {
         let answers = self.ask_counter(command, lanes, need, &needs).await;
         let answers = answers.unwrap_or_else(|why| {
             let detail = format!("the limit `{}`: {}", need.counter, why.0);
-            log::write(&line(Event::LimitNotLeased, command, detail));
+            log::write(&log::line(Event::LimitNotLeased, command, detail));
             Vec::new()
         });
         let mut answers = answers.into_iter().chain(std::iter::repeat(Answer::Unavailable));
@@ -169,7 +169,7 @@ impl GateLane {
         if let Some(lane) = self.lane.borrow_mut().as_mut() {
             lane.release(&need.book(), held);
         }
-        let Some(granted) = granted.map_err(|problem| Failure(problem.detail))? else {
+        let Some(granted) = granted? else {
             return Err(Failure("its time zone is unknown".to_owned()));
         };
         self.with_lane(|lane, storage| lane.take_grant(storage, need, needs, &granted, now_ms))
@@ -210,7 +210,11 @@ impl GateLane {
         let mut recalls = pin!(recalls.buffer_unordered(CONCURRENT_RECALLS).take_until(limit));
         while let Some((lane, returned)) = recalls.next().await {
             // A part that a lane does not give back counts as used.
-            if let Ok(Some(returned)) = returned {
+            let returned = returned.unwrap_or_else(|why| {
+                log::write(&Line::new(Event::LaneUnavailable, why).in_lane(tenant, lane));
+                None
+            });
+            if let Some(returned) = returned {
                 let now_ms = Date::now().as_millis();
                 self.with_lane(|_, storage| {
                     Lane::take_back(storage, subject, (lane, &returned), now_ms)

@@ -136,8 +136,7 @@ impl GateLane {
     }
 
     async fn compare_with_d1(&self, log: &LogName) -> Result<(), Failure> {
-        let stored = logs::checkpoint(&self.env, log).await;
-        let stored = stored.map_err(|problem| Failure(problem.detail))?;
+        let stored = logs::checkpoint(&self.env, log).await?;
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
     }
 
@@ -266,8 +265,7 @@ impl GateLane {
             first,
             pruned_through,
         };
-        let kept = client::keep_checkpoint(&self.env, checkpoint).await;
-        kept.map_err(|problem| Failure(problem.detail))?;
+        client::keep_checkpoint(&self.env, checkpoint).await?;
         let told = Told { at_ms: Date::now().as_millis(), through, pruned_through };
         self.with_lane(|_, storage| Lane::note_told_head(storage, told))
     }

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gateward_core::call::command::GateCommand;
 use gateward_core::lane::{Lane, RegistryCache, StorageError};
 use gateward_core::limit::recall::Recalls;
 use gateward_core::log::{Event, Line};
@@ -138,14 +137,4 @@ impl GateLane {
 
 pub(super) fn storage_failed() -> Problem {
     Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
-}
-
-/// The line of an event while the lane served the command.
-pub(super) fn line(event: Event, command: &GateCommand, detail: String) -> Line<'_> {
-    let line = Line::new(event, detail);
-    Line {
-        request_id: Some(&command.http_request_id),
-        trace_id: command.trace_id,
-        ..line.in_lane(&command.tenant, command.lane)
-    }
 }

@@ -30,8 +30,7 @@ impl GateLane {
         if due.is_empty() {
             return buried;
         }
-        let webhook = d1::webhooks::of_tenant(&self.env, &tenant).await;
-        let Some(webhook) = webhook.map_err(|problem| Failure(problem.detail))? else {
+        let Some(webhook) = d1::webhooks::of_tenant(&self.env, &tenant).await? else {
             return self.with_lane(|_, storage| Lane::forget_deliveries(storage, newest));
         };
         let told = join_all(due.iter().map(|delivery| async {

@@ -10,7 +10,7 @@ use gateward_core::velocity::shared::CountRequest;
 use wasm_bindgen_futures::spawn_local;
 use worker::Date;
 
-use super::state::{Failure, GateLane, line};
+use super::state::{Failure, GateLane};
 use crate::lane::shared_counts;
 use crate::log;
 
@@ -50,9 +50,9 @@ impl GateLane {
         let (tenant, call) = (command.tenant.as_str(), windows.entry.as_str());
         let answers = asked.iter().map(|request| async move {
             let counted = shared_counts::count_call(&self.env, tenant, call, request).await;
-            if let Err(problem) = &counted {
-                let detail = format!("`{}`: {}", request.window, problem.detail);
-                log::write(&line(Event::WindowNotAnswered, command, detail));
+            if let Err(why) = &counted {
+                let detail = format!("`{}`: {why}", request.window);
+                log::write(&log::line(Event::WindowNotAnswered, command, detail));
             }
             (request.row(), counted.ok())
         });
@@ -80,9 +80,8 @@ impl GateLane {
             let (lane, trace_id) = (command.lane, command.trace_id);
             let request_id = command.http_request_id.clone();
             spawn_local(async move {
-                if let Err(problem) = shared_counts::withdraw(&env, &tenant, &entry, &request).await
-                {
-                    let detail = format!("`{}`: {}", request.window, problem.detail);
+                if let Err(why) = shared_counts::withdraw(&env, &tenant, &entry, &request).await {
+                    let detail = format!("`{}`: {why}", request.window);
                     let line = Line::new(Event::CallNotWithdrawn, detail).in_lane(&tenant, lane);
                     log::write(&Line { request_id: Some(&request_id), trace_id, ..line });
                 }

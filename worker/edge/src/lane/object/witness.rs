@@ -66,8 +66,7 @@ impl GateLane {
         tree: TreeHead,
     ) -> Result<bool, Failure> {
         let Some(keys) = &settings.log_keys else { return Ok(true) };
-        let stored = logs::checkpoint(&self.env, log).await;
-        let stored = stored.map_err(|problem| Failure(problem.detail))?;
+        let stored = logs::checkpoint(&self.env, log).await?;
         let Some(stored) = stored.filter(|it| keys.open(log, &it.note) == Some(tree)) else {
             return Err(Failure("D1 does not have the newest checkpoint".to_owned()));
         };
