@@ -38,7 +38,7 @@ const PARTS: ({ part: string; functions: RegExp } & Bounds)[] = [
   { part: "Ed25519, for warrants and logs", functions: /ed25519_dalek|curve25519_dalek/ },
   { part: "logs of receipts", functions: /gateward_core::tlog::|(lane|gate)::(publish|lost|tree|head_log|witness|log_keys)::|object::(publish|rewrite|witness)::|(handlers|d1)::logs::/, budget_kb: 50 },
   { part: "provenance", functions: /gateward_core::provenance::/, budget_kb: 60, regression_kb: 70 },
-  { part: "limits and velocity", functions: /gateward_core::(limit|velocity)::|lane::(limits|leases|reservations)::/, budget_kb: 40, regression_kb: 43 },
+  { part: "limits and velocity", functions: /gateward_core::(limit|velocity)::|lane::(limits|leases|reservations)::/, budget_kb: 40 },
   { part: "metrics", functions: /gateward_core::metrics::/, budget_kb: 25 },
 ];
 

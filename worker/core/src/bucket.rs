@@ -84,7 +84,10 @@ impl Bucket {
     pub fn charge(&mut self, rate: Rate, now_ms: u64, tokens: u32) -> bool {
         let elapsed_ms = now_ms.saturating_sub(self.at_ms);
         let full = u64::from(rate.capacity) * MICRO;
-        let refill = elapsed_ms.saturating_mul(rate.refill_milli_per_s);
+        // With 64 leading zeros in both factors together, the product is below 2^64. With fewer, it is at least 2^63,
+        // which is more than any bucket holds. Wasm has no instruction for a saturating product.
+        let zeros = elapsed_ms.leading_zeros() + rate.refill_milli_per_s.leading_zeros();
+        let refill = if zeros < u64::BITS { full } else { elapsed_ms * rate.refill_milli_per_s };
         self.micro = self.micro.saturating_add(refill).min(full);
         self.at_ms = self.at_ms.max(now_ms);
         let left = self.micro.checked_sub(u64::from(tokens) * MICRO);

@@ -6,8 +6,8 @@ use std::thread::LocalKey;
 use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
 use crate::call::command::Purpose;
-use crate::policy::Value;
 use crate::policy::bundle::Risk;
+use crate::policy::{Value, record};
 use crate::provenance::call::Call;
 use crate::provenance::lookup::Known as _;
 use crate::provenance::run::Observation;
@@ -109,18 +109,18 @@ fn value(provenance: Option<&Provenance>) -> Value {
     let lowest = provenance.map_or(Level::Nowhere, |provenance| provenance.lowest);
     let reach = provenance.map_or(Reach::Outside, |provenance| provenance.reach);
     let instructed = provenance.is_some_and(|provenance| provenance.instruction_known);
-    let facts = [
+    let mut facts = vec![
         ("tracked", Value::from(provenance.is_some())),
         ("lowest", Value::from(lowest.as_str())),
         ("reach", Value::from(reach.as_str())),
         ("instruction_known", Value::from(instructed)),
     ];
-    Value::record(facts.into_iter().chain(Level::ALL.into_iter().map(of)), None)
+    facts.extend(Level::ALL.map(of));
+    record(facts)
 }
 
 fn destinations(registered: &Destinations) -> Value {
     let Destinations { accounts, domains, hosts } = registered;
     let set = |names: &[String]| Value::set(names.iter().map(|name| Value::from(&**name)), None);
-    let lists = [("accounts", accounts), ("domains", domains), ("hosts", hosts)];
-    Value::record(lists.map(|(name, list)| (name, set(list))), None)
+    record(vec![("accounts", set(accounts)), ("domains", set(domains)), ("hosts", set(hosts))])
 }

@@ -17,8 +17,9 @@ use crate::call::http_tool::Unresolved;
 use crate::call::parameters;
 use crate::decision::ReasonCode;
 use crate::glob::Glob;
-use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::policy::{decimal, input};
+use crate::policy::{
+    CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value, decimal, input, record,
+};
 use crate::registry::{
     CallRecords, ServerKind, ServerRecord, ServerStatus, ToolRegistration, ToolStatus,
 };
@@ -213,7 +214,7 @@ pub fn evaluate(
     let input = match input::convert(&call.input, types) {
         Ok(input) => input,
         // A canary quarantines whatever its arguments are.
-        Err(_) if tool.canary => record([]),
+        Err(_) if tool.canary => record(vec![]),
         Err(error) => {
             let code = match error.is_mismatch() {
                 true => ReasonCode::InputSchemaMismatch,
@@ -239,7 +240,7 @@ pub fn evaluate(
         ("stated_trust", text(origin.stated.as_str())),
         (
             "taint",
-            record([
+            record(vec![
                 ("tainted", Value::from(tainted.is_some())),
                 ("servers", Value::set(tainting.map(|server| text(server)), None)),
                 ("age_s", seconds(taint_age_ms)),
@@ -254,7 +255,7 @@ pub fn evaluate(
         ("velocity", velocity(draft)),
         (
             "approval",
-            record([
+            record(vec![
                 ("granted", Value::from(approval.is_some())),
                 ("approvers", Value::set(approvers.map(|a| text(&a.administrator)), None)),
                 ("age_s", seconds(age_ms)),
@@ -263,7 +264,7 @@ pub fn evaluate(
         ("warrant", warrant::context(draft)),
         (
             "session",
-            record([
+            record(vec![
                 ("run_id", text(&call.run_id)),
                 ("user_id", text(&call.user_id)),
                 ("user_role", text(&call.user_role)),
@@ -293,10 +294,11 @@ pub fn evaluate(
 fn velocity(draft: &Draft<'_>) -> Value {
     let windows = draft.window_counts.iter().map(|WindowCount { window, counted }| {
         let count = Value::from(i64::try_from(counted.count).unwrap_or(i64::MAX));
-        let sum = window.sum.map(|_| ("sum", decimal::of_amount(counted.sum)));
-        (window.name, Value::record([("count", count)].into_iter().chain(sum), None))
+        let mut counts = vec![("count", count)];
+        counts.extend(window.sum.map(|_| ("sum", decimal::of_amount(counted.sum))));
+        (window.name, record(counts))
     });
-    Value::record(windows, None)
+    record(windows.collect())
 }
 
 pub fn agent_attributes(draft: &Draft<'_>, identity: &Identity<'_>) -> Fields {
@@ -314,9 +316,4 @@ pub fn server_attributes(server: &ServerRecord) -> Fields {
 /// The agent's groups, as Cedar names them.
 pub fn groups(tenant: &str, identity: &Identity<'_>) -> Vec<String> {
     identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect()
-}
-
-/// A record of known fields.
-fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
-    Value::record(fields, None)
 }

@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use crate::decision::{Decision, ReasonCode};
-use crate::policy::{PolicyEngine, Value};
+use crate::policy::{PolicyEngine, Value, record};
 use crate::shield::{Finding, Modes, Severity, Verdict};
 
 /// The modes that hold for a call with these facts.
@@ -104,11 +104,10 @@ pub fn context(draft: &Draft<'_>) -> Value {
     let rules = findings.iter().map(|finding| Value::from(finding.rule.as_str()));
     let severity = findings.iter().map(|finding| finding.severity).max();
     let truncated = draft.shield.as_ref().is_some_and(|noted| noted.truncated);
-    let fields = [
+    record(vec![
         ("categories", Value::set(categories, None)),
         ("rules", Value::set(rules, None)),
         ("max_severity", Value::from(severity.map_or(0, Severity::rank))),
         ("truncated", Value::from(truncated)),
-    ];
-    Value::record(fields, None)
+    ])
 }

@@ -13,7 +13,7 @@ use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
 use crate::id;
 use crate::json::{Json, Names};
-use crate::policy::{PolicyEngine, Value};
+use crate::policy::{PolicyEngine, Value, record};
 use crate::receipt::WarrantNote;
 use crate::registry::{AgentRecord, CallRecords, CredentialRecord, CredentialStatus, TenantRecord};
 use crate::scope::Scope;
@@ -433,18 +433,15 @@ pub fn context(draft: &Draft<'_>) -> Value {
     let tools = claim.into_iter().flat_map(|claim| &claim.tools);
     let expires_at_s = claim.map_or(0, |claim| claim.expires_at_s);
     let left_s = expires_at_s.saturating_sub(draft.facts.now_ms / 1_000);
-    Value::record(
-        [
-            ("present", Value::from(claim.is_some())),
-            ("id", text(Claim::id)),
-            ("root", text(|claim| claim.root.to_string())),
-            ("issuer", text(|claim| claim.issuer.to_string())),
-            ("holder", text(|claim| claim.holder.to_string())),
-            ("depth", long(|claim| claim.ids.len().saturating_sub(1))),
-            ("tools", Value::set(tools.map(|tool| Value::from(tool.as_str())), None)),
-            ("clearance", long(|claim| usize::from(claim.clearance.unwrap_or(0)))),
-            ("expires_in_s", Value::from(i64::try_from(left_s).unwrap_or(i64::MAX))),
-        ],
-        None,
-    )
+    record(vec![
+        ("present", Value::from(claim.is_some())),
+        ("id", text(Claim::id)),
+        ("root", text(|claim| claim.root.to_string())),
+        ("issuer", text(|claim| claim.issuer.to_string())),
+        ("holder", text(|claim| claim.holder.to_string())),
+        ("depth", long(|claim| claim.ids.len().saturating_sub(1))),
+        ("tools", Value::set(tools.map(|tool| Value::from(tool.as_str())), None)),
+        ("clearance", long(|claim| usize::from(claim.clearance.unwrap_or(0)))),
+        ("expires_in_s", Value::from(i64::try_from(left_s).unwrap_or(i64::MAX))),
+    ])
 }

@@ -267,7 +267,8 @@ impl Lane {
             Some(_) => return Err(unreadable("a journal row")),
         };
         let report = self.report(storage, self.journal_rows, oldest_ms, now_ms)?;
-        let metrics = BatchMetrics { named: self.tallies.named().collect(), ..Default::default() };
+        let mut metrics = BatchMetrics::default();
+        metrics.named.extend(self.tallies.named());
         let has_new_series = !metrics.named.is_subset(&self.told_series);
         Ok(FlushBatch {
             rows: "[]".to_owned(),

@@ -32,7 +32,7 @@ impl Amount {
     /// The largest amount that can be stored and read again.
     pub const LARGEST: Self = Self(MAX_WHOLE * ONE - 1);
 
-    /// The largest sum of amounts. A sum that would be larger stays at this value.
+    /// Larger than every sum of amounts.
     pub const MAX: Self = Self(u128::MAX);
 
     #[must_use]
@@ -84,10 +84,10 @@ impl Amount {
         self.0.div_ceil(10_u128.pow(DIGITS.saturating_sub(digits)))
     }
 
-    /// The sum; at most [`Self::MAX`].
+    /// The sum. It cannot overflow: what is added is below 2^94 ([`Self::whole`]), and no sum has 2^34 parts.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(self.0 + other.0)
     }
 
     /// The difference; at least zero.

@@ -56,6 +56,16 @@ pub(super) struct Sum {
     pub(super) reserved: Amount,
 }
 
+impl Sum {
+    fn add(&mut self, amount: Amount, reserves: bool, now_ms: u64) {
+        self.at_ms = self.at_ms.max(now_ms);
+        self.used = self.used.plus(amount);
+        if reserves {
+            self.reserved = self.reserved.plus(amount);
+        }
+    }
+}
+
 /// What a step changes. It is written with the step's row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Writes {
@@ -79,15 +89,19 @@ impl Book {
         Self { counters: Vec::new() }
     }
 
-    /// Whether the lane holds this amount of a shared limit for this call. If not, returns what it must ask for.
+    /// Whether the lane holds this amount of a shared limit for this call. If not, adds what it must ask for to
+    /// `needs`.
+    // It is not inlined. In the loop over a call's limits, it would take the registers of the usual kinds of limits.
+    #[inline(never)]
     pub(super) fn check_lease(
         &mut self,
         limit: &Limit,
         leased: &Leased,
         amount: Amount,
         at: At,
-    ) -> Result<Option<Need>, Box<Violation>> {
-        let Some(need) = leased.need(limit, amount) else { return Ok(None) };
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Box<Violation>> {
+        let Some(need) = leased.need(limit, amount) else { return Ok(()) };
         let max = need.terms.max();
         if let Some(Counter::Lease(lease)) = self.counter_of(limit)
             && (leased.is_granted(lease.number, need.revision)
@@ -97,10 +111,10 @@ impl Book {
             if limit.kind == Kind::Rate {
                 lease.take(amount, false);
             }
-            return Ok(None);
+            return Ok(());
         }
         match leased.answer {
-            _ if amount == Amount::ZERO => Ok(None),
+            _ if amount == Amount::ZERO => Ok(()),
             // The amount is above the whole limit, so no counter could grant it, and none is asked.
             None if amount > max && limit.kind != Kind::Rate => Err(Box::new(Violation {
                 requested: Some(amount),
@@ -108,7 +122,10 @@ impl Book {
                 shared: true,
                 ..*Violation::exceeded(limit)
             })),
-            None | Some(Answer::Granted { .. }) => Ok(Some(need)),
+            None | Some(Answer::Granted { .. }) => {
+                needs.push(need);
+                Ok(())
+            }
             Some(Answer::Unavailable) => Err(Violation::unavailable(limit)),
             Some(Answer::Refused { left, retry_after_s }) => Err(Box::new(Violation {
                 remaining: Some(left),
@@ -120,6 +137,8 @@ impl Book {
         }
     }
 
+    // It is not inlined, like `check_lease`.
+    #[inline(never)]
     pub(super) fn use_lease(&mut self, limit: &Limit, amount: Amount, reserves: bool) {
         if let Some(Counter::Lease(lease)) = self.counter_of(limit) {
             lease.take(amount, reserves);
@@ -177,20 +196,26 @@ impl Book {
 
     /// The counter of a limit. Mostly it is where it was the last time.
     fn counter_of(&mut self, limit: &Limit) -> Option<&mut Counter> {
-        let place = match self.counters.get(limit.place.get()) {
-            Some((name, _)) if Rc::ptr_eq(name, &limit.counter) => limit.place.get(),
-            _ => self.find(limit)?,
-        };
-        self.counters.get_mut(place).map(|(_, counter)| counter)
+        match self.known_counter(limit).is_some() {
+            true => self.known_counter(limit),
+            false => self.find_counter(limit),
+        }
+    }
+
+    /// The counter of a limit if it is where it was the last time.
+    fn known_counter(&mut self, limit: &Limit) -> Option<&mut Counter> {
+        let (name, counter) = self.counters.get_mut(limit.place.get())?;
+        Rc::ptr_eq(name, &limit.counter).then_some(counter)
     }
 
     #[cold]
-    fn find(&mut self, limit: &Limit) -> Option<usize> {
+    fn find_counter(&mut self, limit: &Limit) -> Option<&mut Counter> {
         let place = self.counters.iter().position(|(name, _)| *name == limit.counter)?;
+        let (name, counter) = self.counters.get_mut(place)?;
         // A book that was read from storage has a copy of the name.
-        self.counters.get_mut(place)?.0 = Rc::clone(&limit.counter);
+        *name = Rc::clone(&limit.counter);
         limit.place.set(place);
-        Some(place)
+        Some(counter)
     }
 
     /// The number of a counter's window or lease; `None` for calls in progress.
@@ -202,6 +227,7 @@ impl Book {
         }
     }
 
+    #[cold]
     fn set(&mut self, name: &Rc<str>, counter: Counter) {
         match self.counter_mut(name) {
             Some(known) => *known = counter,
@@ -231,18 +257,24 @@ impl Book {
         rate: Rate,
         now_ms: u64,
     ) -> Result<(), Box<Violation>> {
-        let charge = |bucket: &mut Bucket| {
-            bucket.repair_clock(now_ms);
-            match bucket.charge(rate, now_ms, 1) {
-                true => Ok(()),
-                false => Err(Violation::too_soon(limit, bucket.retry_after_s(rate, 1))),
+        match self.counter_of(limit) {
+            Some(Counter::Rate(bucket)) => {
+                bucket.repair_clock(now_ms);
+                charge(bucket, limit, rate, now_ms)
             }
-        };
-        if let Some(Counter::Rate(bucket)) = self.counter_of(limit) {
-            return charge(bucket);
+            _ => self.charge_first(limit, rate, now_ms),
         }
+    }
+
+    #[cold]
+    fn charge_first(
+        &mut self,
+        limit: &Limit,
+        rate: Rate,
+        now_ms: u64,
+    ) -> Result<(), Box<Violation>> {
         let mut bucket = Bucket::full(rate, now_ms);
-        let charged = charge(&mut bucket);
+        let charged = charge(&mut bucket, limit, rate, now_ms);
         self.set(&limit.counter, Counter::Rate(bucket));
         charged
     }
@@ -276,6 +308,20 @@ impl Book {
         calendar: &Calendar,
         at: At,
     ) -> Result<(), Box<Violation>> {
+        match self.known_sum(limit, at.now_ms) {
+            Some(sum) if sum.used.plus(amount) <= max => Ok(()),
+            _ => self.find_and_check_sum(limit, (max, amount), calendar, at),
+        }
+    }
+
+    #[cold]
+    fn find_and_check_sum(
+        &mut self,
+        limit: &Limit,
+        (max, amount): (Amount, Amount),
+        calendar: &Calendar,
+        at: At,
+    ) -> Result<(), Box<Violation>> {
         let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else {
             return Err(Violation::unreadable(limit));
         };
@@ -301,15 +347,23 @@ impl Book {
         calendar: &Calendar,
         at: At,
     ) {
+        match self.known_sum(limit, at.now_ms) {
+            Some(sum) => sum.add(amount, reserves, at.now_ms),
+            None => self.find_and_add(limit, (amount, reserves), calendar, at),
+        }
+    }
+
+    #[cold]
+    fn find_and_add(
+        &mut self,
+        limit: &Limit,
+        (amount, reserves): (Amount, bool),
+        calendar: &Calendar,
+        at: At,
+    ) {
         let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else { return };
         match self.sum(limit, period, at.now_ms) {
-            Some(sum) => {
-                sum.at_ms = sum.at_ms.max(at.now_ms);
-                sum.used = sum.used.plus(amount);
-                if reserves {
-                    sum.reserved = sum.reserved.plus(amount);
-                }
-            }
+            Some(sum) => sum.add(amount, reserves, at.now_ms),
             None => {
                 let sum = Sum {
                     window: calendar.window,
@@ -320,6 +374,19 @@ impl Book {
                 };
                 self.set(&limit.counter, Counter::Sum(sum));
             }
+        }
+    }
+
+    /// What was used in the window of an instant, in the usual case: the limit knows the window, and the counter is for
+    /// this window and where it was the last time. The clock did not go back then, except within the window, which is
+    /// no longer than [`MAX_AHEAD_MS`].
+    // Callers leave all else to a cold function, so that the loop over a call's limits makes no call. In Wasm, a value
+    // that is needed after a call is stored and loaded again, even if the call is not made.
+    fn known_sum(&mut self, limit: &Limit, now_ms: u64) -> Option<&mut Sum> {
+        let period = limit.known_period(now_ms)?;
+        match self.known_counter(limit)? {
+            Counter::Sum(sum) if sum.number == period.number => Some(sum),
+            _ => None,
         }
     }
 
@@ -368,15 +435,33 @@ impl Book {
     /// If there are more counters than limits, drops the counters of limits that no longer exist, except for those
     /// that calls in progress use.
     pub(super) fn forget_all_but(&mut self, limits: &[Rc<Limit>]) {
-        if self.counters.len() <= limits.len() {
-            return;
+        if self.counters.len() > limits.len() {
+            self.forget(limits);
         }
+    }
+
+    #[cold]
+    fn forget(&mut self, limits: &[Rc<Limit>]) {
         self.counters.retain(|(id, counter)| match counter {
             Counter::Open(open) if *open > 0 => true,
             Counter::Sum(sum) if sum.reserved > Amount::ZERO => true,
             Counter::Lease(lease) if lease.reserved > Amount::ZERO => true,
             _ => limits.iter().any(|limit| limit.counter == *id),
         });
+    }
+}
+
+/// Takes one request from a bucket.
+#[inline]
+fn charge(
+    bucket: &mut Bucket,
+    limit: &Limit,
+    rate: Rate,
+    now_ms: u64,
+) -> Result<(), Box<Violation>> {
+    match bucket.charge(rate, now_ms, 1) {
+        true => Ok(()),
+        false => Err(Violation::too_soon(limit, bucket.retry_after_s(rate, 1))),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::glob::Glob;
 
 /// A limit as lanes have it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Stored")]
+#[serde(try_from = "Box<RawValue>")]
 pub struct Limit {
     pub limit_id: String,
     /// The name of its counter: a limit that is created again, or gets another kind or window, starts from zero.
@@ -60,18 +60,17 @@ struct Stored {
     created_at_ms: u64,
     #[serde(default)]
     revision: u64,
-    // Parsed separately, so that the code that parses a rule is compiled only once.
-    rule: Box<RawValue>,
+    rule: Definition,
 }
 
-impl TryFrom<Stored> for Limit {
+// A limit is parsed from its own text, so that the code for this is compiled once, and not once for each reader of a record
+// that has limits.
+impl TryFrom<Box<RawValue>> for Limit {
     type Error = String;
 
-    fn try_from(
-        Stored { limit_id, created_at_ms, revision, rule }: Stored,
-    ) -> Result<Self, String> {
-        let definition: Definition =
-            serde_json::from_str(rule.get()).map_err(|error| error.to_string())?;
+    fn try_from(stored: Box<RawValue>) -> Result<Self, String> {
+        let Stored { limit_id, created_at_ms, revision, rule: definition } =
+            serde_json::from_str(stored.get()).map_err(|error| error.to_string())?;
         let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
         let window = definition.window.map_or("", Window::as_str);
         let kind = definition.kind.as_str();
@@ -133,7 +132,7 @@ impl Limit {
         window::opens_at(time_zone, now_ms, (days.as_deref(), hours.as_deref()), offset_s)
     }
 
-    fn known_period(&self, now_ms: u64) -> Option<Period> {
+    pub(super) fn known_period(&self, now_ms: u64) -> Option<Period> {
         let (since_ms, period) = self.period.get();
         (since_ms..period.ends_at_ms).contains(&now_ms).then_some(period)
     }

@@ -130,7 +130,7 @@ pub fn check(
         match (&limit.rule, leased) {
             (Rule::Hours { .. }, _) => check_hours(limit, at)?,
             (Rule::PerCall { max, .. }, _) => check_per_call(limit, *max, amount()?)?,
-            (_, Some(leased)) => needs.extend(book.check_lease(limit, leased, amount()?, at)?),
+            (_, Some(leased)) => book.check_lease(limit, leased, amount()?, at, &mut needs)?,
             (Rule::Rate(rate), None) => book.charge(limit, *rate, at.now_ms)?,
             (Rule::Concurrency { max }, None) => book.check_open(limit, *max)?,
             (

@@ -100,12 +100,14 @@ impl<'a> RowsByMembers<'a> {
         let counts: Vec<usize> = by_series.values().map(Vec::len).collect();
         let rows: Vec<&Vec<u64>> = by_series.values().collect();
         let series: Vec<&str> = by_series.keys().map(Cow::as_ref).collect();
+        let mut all_named = BTreeSet::new();
+        all_named.extend(series.iter().filter_map(|series| named(series)));
         // Plain data always serializes.
         BatchMetrics {
             counts: serde_json::to_string(&counts).unwrap_or_default(),
             rows: serde_json::to_string(&rows).unwrap_or_default(),
             series: format!("[{}]", series.join(",")),
-            named: series.into_iter().filter_map(named).collect(),
+            named: all_named,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The value of a condition, also if part of the context is unknown.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
@@ -7,7 +8,7 @@ use cedar_policy_core::ast::{
 };
 use cedar_policy_core::evaluator::Evaluator;
 
-use crate::policy::request::Fields;
+use crate::policy::request::{Fields, by_name};
 
 /// The value of an expression; `None` if it fails or is not a boolean.
 pub(super) fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
@@ -48,24 +49,24 @@ pub(super) fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context
     if unknown.is_empty() {
         return (known(fields), Fields::new());
     }
-    let unknown_field = |name: &'static str| (name, Expr::unknown(Unknown::new_untyped(name)));
-    let mut context: Vec<_> = unknown.iter().map(|name| unknown_field(name)).collect();
+    let unknown_field = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
+    let mut context = BTreeMap::new();
     let mut later = Vec::new();
+    for name in unknown {
+        context.insert((*name).into(), unknown_field(name));
+    }
     for (name, value) in fields {
         let expr = Expr::from(value.clone());
         if expr.is_projectable() {
-            context.push((name, expr));
+            context.insert(name.into(), expr);
         } else {
-            context.push(unknown_field(name));
+            context.insert(name.into(), unknown_field(name));
             later.push((name, value));
         }
     }
-    let context = context.into_iter().map(|(name, expr)| (name.into(), expr)).collect();
     (Context::RestrictedResidual(Arc::new(context)), later)
 }
 
 pub(super) fn known(context: Fields) -> Context {
-    Context::Value(Arc::new(
-        context.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-    ))
+    Context::Value(by_name(context))
 }

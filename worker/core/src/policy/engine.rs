@@ -358,9 +358,11 @@ impl PolicyEngine {
         of_tool.extend(call.egress.then(|| names.egress.uid.clone()));
         of_tool.extend(call.canary.then(|| names.canary.uid.clone()));
         let entity = |uid, attributes: Fields, ancestors| {
-            let attributes =
-                attributes.into_iter().map(|(name, value)| (name.into(), value.into()));
-            Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), ancestors, [])
+            let attributes: Vec<_> =
+                attributes.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+            // The same type as the attributes, so that Cedar's maps are compiled once.
+            let tags = Vec::new();
+            Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), ancestors, tags)
         };
         let of_call = [
             entity(uid(&names.agent, call.agent), agent, of_agent),

@@ -44,7 +44,14 @@ pub fn named(condition: &Expr) -> Vec<Arc<Entity>> {
     let asked: HashSet<&EntityUID> = asked.collect();
     let entity = |name: &EntityUID| {
         let ancestors = ancestor(name).flatten().into_iter().collect();
-        Entity::new_with_attr_partial_value(name.clone(), [], HashSet::new(), ancestors, [])
+        let (attributes, tags) = (Vec::new(), Vec::new());
+        Entity::new_with_attr_partial_value(
+            name.clone(),
+            attributes,
+            HashSet::new(),
+            ancestors,
+            tags,
+        )
     };
     asked.into_iter().map(|name| Arc::new(entity(name))).collect()
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use crate::json::Json;
 use crate::policy::bundle::{ArgumentType, RecordType};
 use crate::policy::decimal::{self, DECIMAL_DIGITS};
+use crate::policy::request;
 use crate::schema::{MISMATCH, quoted};
 use cedar_policy_core::ast::Value;
 
@@ -174,7 +175,7 @@ fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted)
             Err(error) => Err(error.within(name)),
         })
         .collect();
-    Ok(Value::record(converted?, None))
+    converted.map(request::record)
 }
 
 fn decimal(text: &str, value: f64) -> Converted {

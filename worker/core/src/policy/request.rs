@@ -1,9 +1,12 @@
 //! What the policies are asked about a call, and what they answer.
 
-use crate::policy::bundle::PolicyRecord;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A value of Cedar, of an attribute or in a context.
 pub use cedar_policy_core::ast::Value;
+
+use crate::policy::bundle::PolicyRecord;
 
 /// The entities of a call. Ids are those of Cedar's entities.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,24 @@ pub struct CallEntities<'a> {
 
 /// A record's fields.
 pub type Fields = Vec<(&'static str, Value)>;
+
+/// A record of these fields.
+#[must_use]
+pub fn record(fields: Vec<(&str, Value)>) -> Value {
+    Value::record_arc(by_name(fields), None)
+}
+
+/// The fields by name, in Cedar's type for texts. They are inserted one by one, and this is compiled once: collecting a map
+/// would add a sort to the Wasm for each kind of iterator.
+pub(super) fn by_name<K: Ord + for<'a> From<&'a str>>(
+    fields: Vec<(&str, Value)>,
+) -> Arc<BTreeMap<K, Value>> {
+    let mut all = BTreeMap::new();
+    for (name, value) in fields {
+        all.insert(name.into(), value);
+    }
+    Arc::new(all)
+}
 
 /// A call in Cedar's terms.
 pub struct PolicyRequest<'a> {

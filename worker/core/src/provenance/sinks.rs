@@ -112,11 +112,10 @@ fn below<'a, 'r>(
     rules: &[Rule<'r>],
 ) -> Option<Vec<(String, &'a Json, Vec<Rule<'r>>)>> {
     let of = |step: &str, is_item: bool| {
-        let mut rules: Vec<_> =
-            rules.iter().filter_map(|rule| after(rule, step, is_item)).collect();
+        let rules = rules.iter().filter_map(|rule| after(rule, step, is_item));
         // A rule that names the step comes before one with `*`.
-        rules.sort_unstable_by_key(|(_, by_star)| *by_star);
-        rules.into_iter().map(|(rule, _)| rule).collect()
+        let (by_star, named): (Vec<_>, Vec<_>) = rules.partition(|(_, by_star)| *by_star);
+        named.into_iter().chain(by_star).map(|(rule, _)| rule).collect()
     };
     match value {
         Json::Object(members) => Some(

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, gravest_first};
 use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, begins_as_json, each_literal, each_text};
 use super::rule::{Rule, Rules};
@@ -441,8 +441,7 @@ impl Inspection<'_> {
 
     /// The findings, the gravest first.
     fn findings(mut self) -> Findings {
-        let mut hits: Vec<Hit> = std::mem::take(&mut self.found).into_values().collect();
-        hits.sort_by_key(|hit| std::cmp::Reverse(hit.severity));
+        let hits = std::mem::take(&mut self.found).into_values();
         let finding = |hit: Hit| Finding {
             category: hit.rule.category,
             decodings: hit.decodings,
@@ -452,6 +451,6 @@ impl Inspection<'_> {
             rule: hit.rule.id.to_owned(),
             severity: hit.severity,
         };
-        Findings { list: hits.into_iter().map(finding).collect(), truncated: self.truncated }
+        Findings { list: gravest_first(hits.map(finding).collect()), truncated: self.truncated }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::findings::{Finding, Findings, MAX_FINDINGS, Noted};
+use super::findings::{Finding, Findings, MAX_FINDINGS, Noted, gravest_first};
 use super::mode::{Category, Mode, Modes, Severity};
 
 /// Findings of this severity and above are blocked in the mode `block`, and most taint if they are in an answer.
@@ -82,8 +82,7 @@ impl Verdict {
         let truncated = self.unread || findings.len() > MAX_FINDINGS;
         findings.extend(others);
         findings.truncate(MAX_FINDINGS);
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        let noted = Noted { findings, redacts, truncated };
+        let noted = Noted { findings: gravest_first(findings), redacts, truncated };
         (!noted.is_empty()).then_some(noted)
     }
 }

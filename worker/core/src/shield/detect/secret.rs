@@ -141,7 +141,8 @@ pub fn find_private_keys(text: &str, found: Found<'_>) {
         let data = body.get(..end).unwrap_or_default();
         let letters = data.bytes().filter(u8::is_ascii_alphanumeric).count();
         at += label.len() + 5 + end;
-        let distinct: BTreeSet<u8> = data.bytes().take(256).collect();
+        let mut distinct = BTreeSet::new();
+        distinct.extend(data.bytes().take(256));
         if letters >= 32 && distinct.len() > 12 {
             let after = text.get(at..).unwrap_or_default();
             let after = after.get(..after.floor_char_boundary(64)).unwrap_or_default();
