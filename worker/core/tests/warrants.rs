@@ -827,18 +827,24 @@ fn what_nobody_signed_or_proved_is_not_compared() {
         ],
         allow_unknown: false,
     };
-    let narrow = child(&root);
+    let mut narrow = child(&root);
+    // The same list would not be compared value by value.
+    let Constraint::OneOf(numbers) = &mut tools(&mut narrow)[0].1.constraints[0].1 else {
+        unreachable!()
+    };
+    numbers.pop();
     let mut wider = narrow.clone();
     tools(&mut wider)[0].1.allow_unknown = true;
     let text = "x".repeat(100_000);
     let input = input(&format!(r#"{{"number":1,"text":"{text}"}}"#));
-    let judged = |child: &Payload, child_by: u8, proved_by: u8| {
+    let mut cache = Cache::default();
+    let mut judged = |child: &Payload, child_by: u8, proved_by: u8| {
         let stack = text::join(&[secret(ROOT).issue(&root), sign(child, child_by)]);
         let proof = secret(proved_by).prove(child.id, "refund", &input, NOW_S);
         let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
         let agent_key = Some(secret(ORCHESTRATOR).public());
         let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key };
-        warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default())
+        warrant::judge(&presented, &call, TOLERANCE, &mut cache)
     };
     for (what, child, child_by, proved_by, expected) in [
         ("a link that is not signed", &wider, 9, WORKER, ReasonCode::WarrantSignatureInvalid),
@@ -848,9 +854,28 @@ fn what_nobody_signed_or_proved_is_not_compared() {
     ] {
         assert_eq!(judged(child, child_by, proved_by).unwrap_err().code, expected, "{what}");
     }
-    let refusal = judged(&narrow, ORCHESTRATOR, WORKER).unwrap().refusal.unwrap();
+    // The chain is in the cache the second time, and takes as many steps.
+    for _ in 0..2 {
+        let refusal = judged(&narrow, ORCHESTRATOR, WORKER).unwrap().refusal.unwrap();
+        assert_eq!(refusal.code, ReasonCode::WarrantUnsupported);
+        assert!(refusal.reason.contains("too much work to evaluate"), "{refusal:?}");
+    }
+}
+
+#[test]
+fn a_long_list_that_is_handed_on_costs_little() {
+    let numbers: Vec<Json> = (0..2_000).map(Json::Integer).collect();
+    let mut root = root();
+    tools(&mut root)[0].1 = only("x", Constraint::OneOf(numbers));
+    let same = child(&root);
+    assert!(judge(&[root.clone(), same.clone()], WORKER, r#"{"x":7}"#).is_ok());
+    let mut shorter = same;
+    let Constraint::OneOf(numbers) = &mut tools(&mut shorter)[0].1.constraints[0].1 else {
+        unreachable!()
+    };
+    numbers.pop();
+    let refusal = judge(&[root, shorter], WORKER, r#"{"x":7}"#).unwrap_err();
     assert_eq!(refusal.code, ReasonCode::WarrantUnsupported);
-    assert!(refusal.reason.contains("too much work to evaluate"), "{refusal:?}");
 }
 
 /// Regular expressions, CEL and shell words are never evaluated, nor are types that nobody knows.

@@ -81,13 +81,13 @@ pub fn of_call<'a>(
     let tool = command.call.tool_id();
     let mut room = MAX_SHARED_OF_CALL + 1;
     for limit in shared.iter().filter(|it| it.limit.covers(&tool, reads, writes)) {
-        if is_counted(&limit.limit) {
+        let is_counted = is_counted(&limit.limit);
+        // A limit that counts nothing says the same for each of its subjects.
+        let most = if is_counted { room } else { 1 };
+        if most > 0 {
             let before = found.len();
-            found.extend(subjects(limit, records, command).take(room));
-            room -= found.len() - before;
-        } else {
-            // It says the same for each of its subjects.
-            found.extend(subjects(limit, records, command).take(1));
+            found.extend(subjects(limit, records, command).take(most));
+            room -= if is_counted { found.len() - before } else { 0 };
         }
     }
     found

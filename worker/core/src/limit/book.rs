@@ -379,7 +379,7 @@ impl Book {
 
     /// What was used in the window of an instant, in the usual case: the limit knows the window, and the counter is for
     /// this window and where it was the last time. The clock did not go back then, except within the window, which is
-    /// no longer than [`MAX_AHEAD_MS`].
+    /// no longer than [`MAX_AHEAD_MS`] and the hour that daylight saving can add.
     // Callers leave all else to a cold function, so that the loop over a call's limits makes no call. In Wasm, a value
     // that is needed after a call is stored and loaded again, even if the call is not made.
     fn known_sum(&mut self, limit: &Limit, now_ms: u64) -> Option<&mut Sum> {

@@ -113,6 +113,9 @@ pub struct Chain {
     links: Vec<Payload>,
     /// SHA-256 of the stack's bytes.
     pub hash: [u8; 32],
+    /// Steps that its verification took. A call whose chain is in a cache pays for them too, so that the verdict does not
+    /// depend on the cache.
+    pub steps: u64,
 }
 
 impl Chain {
@@ -128,12 +131,13 @@ impl Chain {
         work: &mut Work,
     ) -> Result<Self, Refusal> {
         let mut links: Vec<Payload> = Vec::new();
+        let before = work.left();
         for (at, envelope) in envelopes.iter().enumerate() {
             let link = link(envelope, at)?;
-            let before =
+            let parent =
                 at.checked_sub(1).and_then(|at| Some((links.get(at)?, envelopes.get(at)?)));
             let refused = |(code, reason): Broken| Refusal::at(code, at, reason);
-            match before {
+            match parent {
                 None => root(&link),
                 Some((parent, envelope)) => linked(parent, envelope.payload, &link),
             }
@@ -144,7 +148,7 @@ impl Chain {
             if !link.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature) {
                 return Err(refused((SIGNATURE, "the signature is not the issuer's")));
             }
-            if let Some((parent, _)) = before {
+            if let Some((parent, _)) = parent {
                 powers(parent, &link, work)
                     .and_then(|()| approvals(parent, &link, work))
                     .map_err(refused)?;
@@ -157,7 +161,7 @@ impl Chain {
         {
             return Err(Refusal::at(SIGNATURE, at, "the key of an approver is not usable"));
         }
-        Ok(Self { links, hash })
+        Ok(Self { links, hash, steps: before.saturating_sub(work.left()) })
     }
 
     #[must_use]

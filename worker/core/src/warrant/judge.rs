@@ -3,7 +3,8 @@
 //! The lane checks what needs the registry: whether the root is trusted, revocations, clearance, the agent,
 //! and whether the proof was used.
 //!
-//! Checks without cryptography come first; their refusals are marked.
+//! For a caller with a credential, checks without cryptography come first; their refusals are marked. A caller without
+//! one proves first who it is.
 
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use super::approval;
 use super::bounds::{MAX_APPROVALS, MAX_STACK_BYTES};
 use super::chain::{self, Chain, Envelope};
 use super::constraint::fit::{self, Misfit};
-use super::constraint::{Arguments, Work};
+use super::constraint::{Arguments, TooMuch, Work};
 use super::key::{PublicKey, SIGNATURE_BYTES, raw};
 use super::payload::{Issuing, Payload, Powers};
 use super::proof::{Proven, Statement};
@@ -190,7 +191,14 @@ fn verified(
 ) -> Result<Rc<Chain>, Refusal> {
     let hash = chain::sha256(&presented.stack);
     if let Some(chain) = cache.find(&hash).ok().and_then(|at| cache.chains.get(at)) {
-        return Ok(Rc::clone(chain));
+        return match work.spend(usize::try_from(chain.steps).unwrap_or(usize::MAX)) {
+            Ok(()) => Ok(Rc::clone(chain)),
+            Err(TooMuch) => {
+                let reason = "it takes too much work to compare it with its parent";
+                let last = envelopes.len().saturating_sub(1);
+                Err(Refusal::at(ReasonCode::WarrantUnsupported, last, reason))
+            }
+        };
     }
     Chain::verify(envelopes, hash, work).map(Rc::new)
 }

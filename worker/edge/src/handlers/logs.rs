@@ -115,7 +115,8 @@ pub async fn with_checkpoint(
     if app.settings.log_keys.is_none() || answer.status() != 200 {
         return Ok(answer);
     }
-    let mut body = lane::client::text(&answer).await?;
+    let body = lane::client::text(&answer).await;
+    let mut body = body.map_err(|why| lane::client::unavailable_to(app, why))?;
     let decided = serde_json::from_str(&body).ok().and_then(|decided: Decided| decided.receipt);
     let applied = decided.is_some().then(|| format!("wait={wait_s}"));
     if let Some(Position { lane, seq }) = decided {

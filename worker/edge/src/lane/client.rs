@@ -21,6 +21,7 @@ use gateward_core::limit::Violation;
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
+use gateward_core::trace::TraceId;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -57,21 +58,36 @@ pub fn call(
 ) -> impl Future<Output = Result<Response, Problem>> + use<> {
     let name = object(&command.tenant, command.lane);
     let secret_hash = command.secret_hash;
-    let (request_id, trace_id) = (command.http_request_id.clone(), command.trace_id);
+    let asker = Asker::of(command);
     let answer = hop(env, &name, &LaneRequest::Call(Cow::Borrowed(command)), LANE_MS);
     async move {
-        let response = answer.await.map_err(|why| {
-            let line = Line::new(Event::LaneUnavailable, why);
-            logged(&Line { request_id: Some(&request_id), trace_id, ..line })
-        })?;
+        let response = answer.await.map_err(|why| asker.unavailable(why))?;
         match response.status() {
             NO_MEMORY => return Err(Problem::overloaded()),
             TERMINAL => {}
             _ => return Ok(response),
         }
-        let problem = problem_of(&text(&response).await?)?;
+        let problem = text(&response).await.and_then(|body| problem_of(&body));
+        let problem = problem.map_err(|why| asker.unavailable(why))?;
         refusals::remember(secret_hash, problem.clone());
         Err(problem)
+    }
+}
+
+/// The request that a call came with, for the log.
+struct Asker {
+    request_id: String,
+    trace_id: Option<TraceId>,
+}
+
+impl Asker {
+    fn of(command: &GateCommand) -> Self {
+        Self { request_id: command.http_request_id.clone(), trace_id: command.trace_id }
+    }
+
+    fn unavailable(&self, why: String) -> Problem {
+        let line = Line::new(Event::LaneUnavailable, why);
+        logged(&Line { request_id: Some(&self.request_id), trace_id: self.trace_id, ..line })
     }
 }
 
@@ -98,21 +114,25 @@ pub fn judge(
     env: &Env,
     command: &GateCommand,
 ) -> impl Future<Output = Result<Judged, Refused>> + use<> {
-    let answer = call(env, command);
-    async move { judged(answer.await?).await }
+    let (asker, answer) = (Asker::of(command), call(env, command));
+    async move {
+        let judged = judged(answer.await?).await;
+        judged.unwrap_or_else(|why| Err(asker.unavailable(why).into()))
+    }
 }
 
-async fn judged(response: Response) -> Result<Judged, Refused> {
+/// What the lane answered. An error says why that cannot be read.
+async fn judged(response: Response) -> Result<Result<Judged, Refused>, String> {
     let header = |name: &str| response.headers().get(name).ok().flatten();
     let rate = RateFields::read(header);
     let body = text(&response).await?;
     if response.status() == 200 {
         let reply = serde_json::from_str(&body).map_err(unreadable)?;
-        return Ok(Judged { reply, rate });
+        return Ok(Ok(Judged { reply, rate }));
     }
     let mut problem = problem_of(&body)?;
     problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
-    Err(Refused { problem, rate })
+    Ok(Err(Refused { problem, rate }))
 }
 
 /// The members of problem details that the worker reads.
@@ -126,7 +146,7 @@ struct ProblemBody {
 }
 
 /// The problem in a lane's response.
-fn problem_of(body: &str) -> Result<Problem, Problem> {
+fn problem_of(body: &str) -> Result<Problem, String> {
     let ProblemBody { code, detail, field, violated_limits } =
         serde_json::from_str(body).map_err(unreadable)?;
     let problem = refused(&code, detail)?;
@@ -134,8 +154,8 @@ fn problem_of(body: &str) -> Result<Problem, Problem> {
     Ok(Problem { field, violated_limit, ..problem })
 }
 
-fn refused(code: &str, detail: String) -> Result<Problem, Problem> {
-    refusal(code, detail).ok_or_else(|| unavailable("it sent an unknown problem code"))
+fn refused(code: &str, detail: String) -> Result<Problem, String> {
+    refusal(code, detail).ok_or_else(|| "it sent an unknown problem code".to_owned())
 }
 
 /// Applies an administrator's decision. `None` when the lane knows a newer epoch than the command's.
@@ -202,7 +222,9 @@ pub async fn settle_change(app: &App, command: ChangeCommand) -> Result<String, 
     let name = object(&command.tenant, command.lane);
     match ask(app, &name, &LaneRequest::SettleChange(command), LANE_MS).await? {
         LaneReply::ApprovalId(approval_id) => Ok(approval_id),
-        LaneReply::Refused { code, detail } => Err(refused(&code, detail)?),
+        LaneReply::Refused { code, detail } => {
+            Err(refused(&code, detail).unwrap_or_else(|why| unavailable_to(app, why)))
+        }
         reply => Err(unavailable_to(app, unexpected(&reply))),
     }
 }
@@ -423,12 +445,12 @@ fn hop(
     }
 }
 
-/// The text of a lane's answer.
-pub async fn text(response: &Response) -> Result<String, Problem> {
+/// The text of a lane's answer. An error says why there is none.
+pub async fn text(response: &Response) -> Result<String, String> {
     let text: Result<JsValue, JsValue> =
         async { JsFuture::from(io::text(response, LANE_MS)?).await }.await;
-    let text = text.map_err(|error| unavailable(worker::Error::from(error)))?;
-    text.as_string().ok_or_else(|| unavailable("its answer is not text"))
+    let text = text.map_err(|error| worker::Error::from(error).to_string())?;
+    text.as_string().ok_or_else(|| "its answer is not text".to_owned())
 }
 
 /// What is wrong with a reply, for the log: it is a refusal where the caller is told only that the lane is unavailable, or
@@ -440,13 +462,9 @@ pub fn unexpected(reply: &LaneReply) -> String {
     }
 }
 
-/// The problem for a lane's answer that is not the expected JSON.
-fn unreadable(error: serde_json::Error) -> Problem {
-    unavailable(format_args!("its answer cannot be read: {}", of_json(&error)))
-}
-
-fn unavailable(error: impl std::fmt::Display) -> Problem {
-    logged(&Line::new(Event::LaneUnavailable, error))
+/// Why a lane's answer is not the expected JSON.
+fn unreadable(error: serde_json::Error) -> String {
+    format!("its answer cannot be read: {}", of_json(&error))
 }
 
 /// The problem for a caller whose request the lane did not answer.

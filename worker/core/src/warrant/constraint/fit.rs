@@ -232,7 +232,7 @@ const BYTES_A_STEP: usize = 16;
 
 /// Steps of a comparison with each of these values, at most.
 #[inline(never)]
-fn sizes(values: &[Json]) -> usize {
+pub(super) fn sizes(values: &[Json]) -> usize {
     values.iter().map(size).sum()
 }
 

@@ -23,6 +23,11 @@ impl Default for Work {
 }
 
 impl Work {
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.0
+    }
+
     /// Takes steps. It must be called before they are done.
     ///
     /// # Errors
