@@ -57,7 +57,7 @@ export interface Verdict {
 
 export const THRESHOLDS: Threshold[] = JSON.parse(readFileSync(new URL("../thresholds.json", import.meta.url), "utf8"));
 
-/** The worst cases (bench/core/src/worst_case.rs): for each MiB of input, and for compiling a schema. */
+/** The worst cases (bench/core/src/worst_case.rs and warrants.rs): for each MiB of input, and for compiling a schema. */
 const WORST_CASE_NS_PER_MIB = 50e6;
 const WORST_CASE_COMPILE_NS = 20e6;
 const WORST_CASE = /^worst_case_(?:schema_compile|.*_(\d+)_kib$)/;

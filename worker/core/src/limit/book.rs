@@ -166,7 +166,7 @@ impl Book {
         self.set(counter, Counter::Lease(lease));
     }
 
-    /// Gives back all but `keep` of a lease; `None` if there is none.
+    /// Gives back all but `keep` of a lease. Returns `None` if the book has no lease.
     pub fn give_back(&mut self, counter: &str, keep: Amount) -> Option<Returned> {
         match self.counter_mut(counter) {
             Some(Counter::Lease(lease)) => Some(lease.give_back(keep)),
@@ -196,6 +196,7 @@ impl Book {
 
     /// The counter of a limit. Mostly it is where it was the last time.
     fn counter_of(&mut self, limit: &Limit) -> Option<&mut Counter> {
+        // It is looked up twice, because a counter that is returned borrows the book until the end of this function.
         match self.known_counter(limit).is_some() {
             true => self.known_counter(limit),
             false => self.find_counter(limit),

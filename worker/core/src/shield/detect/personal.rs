@@ -75,7 +75,7 @@ pub fn find_numbers(text: &str, found: Found<'_>) {
     }
 }
 
-/// The bytes between a group of digits and the next one; zero if there is none.
+/// How many bytes are between a group of digits and the next one; zero after the last group.
 fn separator_bytes(rest: &[u8]) -> usize {
     match rest {
         [b' ' | b'-' | b'.' | b'(' | b')', b'0'..=b'9', ..] => 1,

@@ -46,7 +46,7 @@ pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant 
          WHERE tenant = ?1 AND lane = ?2), 0) + 1 - first) / 256 \
        FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2)";
 
-/// The newest receipt up to a number; 0 if there is none. Tenant, lane, the number.
+/// The newest receipt up to a number; 0 if D1 has no such receipt. Tenant, lane, the number.
 pub const LAST_RECEIPT: &str = "SELECT coalesce(max(seq), 0) AS seq FROM receipts \
      WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
 
