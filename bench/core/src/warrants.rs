@@ -5,13 +5,13 @@ use std::hint::black_box;
 
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::json::{self, Json};
-use gateward_core::warrant::approval;
-use gateward_core::warrant::bounds::{MAX_APPROVERS, MAX_LINKS, PROOF_WINDOW_S};
+use gateward_core::warrant::bounds::{DEFAULT_MAX_LINKS, MAX_APPROVERS, MAX_LINKS, PROOF_WINDOW_S};
 use gateward_core::warrant::chain::{Chain, envelopes, sha256};
 use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Subpath, Work};
 use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::proof::Statement;
 use gateward_core::warrant::{Cache, Call, Presented, Tolerance, judge, text};
 
 use crate::decide::NOW_MS;
@@ -84,7 +84,8 @@ fn own() -> Vec<Operation> {
         of("warrant_deny_expired", || {
             denied("refund", r#"{"amount":20,"customer":"c-7"}"#, NOW_S + 601)
         }),
-        of("worst_case_warrant_384_kib", worst_case),
+        of("worst_case_warrant_384_kib", || worst_case(DEFAULT_MAX_LINKS)),
+        of("worst_case_warrant_64_links_384_kib", || worst_case(MAX_LINKS)),
     ];
     for links in [1, 3, 8] {
         all.push(Operation::new(format!("warrant_verify_chain_{links}"), GATEWARD, move || {
@@ -191,24 +192,27 @@ fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
     run
 }
 
-/// Components of the path of the worst case. Each of the links reads it. A component has one letter, which is not ASCII, and
-/// case does not count: no other steps of comparison take longer.
-const COMPONENTS: usize = 2_580;
+/// Bytes that all links together read of the path of the worst case: almost all steps of comparison. Its components have one
+/// letter, which is not ASCII, and case does not count. No other steps take longer.
+const PATH_BYTES: usize = 247_000;
+
+/// Bytes of a filling extension.
+const FILLING_BYTES: usize = 8_000;
 
 /// The call to `/v1/authorize` that costs the most, from a caller with a locator: the worker verifies all of its links.
 ///
-/// The headers and the body have the greatest length. The stack has the most links, and they take almost all steps. The most
-/// approvals are verified. The proof is verified in each window, and each time all arguments are hashed.
-fn worst_case() -> impl Fn() -> bool {
-    let path = "/É".repeat(COMPONENTS);
+/// The headers and the body have the greatest length. The links take almost all steps, and the most approvals are verified.
+/// The proof is verified in each window, and each time all arguments are hashed.
+fn worst_case(count: usize) -> impl Fn() -> bool {
+    let path = "/É".repeat(PATH_BYTES / count / "/É".len());
     let others = wide(MAX_BODY_BYTES - 1_000 - path.len());
     let others = others.strip_prefix('{').unwrap();
     // UTF-16 orders the second and the third key otherwise than bytes do, so all keys are sorted anew.
     let input = format!("{{\"path\":\"{path}\",\"😀\":1,\"\u{ffff}\":1,{others}");
     let input = json::parse(input.as_bytes()).unwrap();
     let approver = |number: usize| secret(100 + u8::try_from(number).unwrap());
-    let links = |filler: usize| {
-        let mut links = chain(u8::try_from(MAX_LINKS).unwrap());
+    let links = |filling: usize| {
+        let mut links = chain(u8::try_from(count).unwrap());
         let mut parent_hash = None;
         for link in &mut links {
             let root = "/".to_owned();
@@ -221,7 +225,10 @@ fn worst_case() -> impl Fn() -> bool {
             link.powers = Powers::Execution(vec![("refund".to_owned(), arguments)]);
             link.approvers = (0..MAX_APPROVERS).map(|number| approver(number).public()).collect();
             link.gates = Some(Gates::new(vec![("refund".to_owned(), gate)]));
-            link.extensions = vec![("x".to_owned(), vec![0; filler])];
+            let fillings = vec![0; filling];
+            let fillings = fillings.chunks(FILLING_BYTES).enumerate();
+            link.extensions =
+                fillings.map(|(at, bytes)| (format!("x{at}"), bytes.to_vec())).collect();
             link.max_depth = 64;
             link.parent_hash = parent_hash;
             parent_hash = Some(sha256(&link.write()));
@@ -235,17 +242,16 @@ fn worst_case() -> impl Fn() -> bool {
     };
 
     let leaf = links(0).pop().unwrap();
-    let hash = approval::request_hash(leaf.id, "refund", &input, &leaf.holder);
+    let hash = Statement::new(leaf.id, "refund", &input).request_hash(&leaf.holder);
     let approvals: Vec<_> = (0..MAX_APPROVERS)
         .map(|number| approver(number).approve(hash, NOW_S - 1, NOW_S + 60))
         .collect();
     // Headers are base64, and there are some short ones.
     let most = (HEADER_BYTES - 2_048) * 3 / 4 - approvals.iter().map(Vec::len).sum::<usize>();
-    let filler = (most - signed(&links(0)).len()) / MAX_LINKS - 16;
-    let stack = signed(&links(filler));
+    let stack = signed(&links((most - signed(&links(0)).len()) / count - 32));
     assert!((most * 9 / 10..=most).contains(&stack.len()), "{} of {most}", stack.len());
 
-    let holder = secret(u8::try_from(MAX_LINKS).unwrap() + 1);
+    let holder = secret(u8::try_from(count).unwrap() + 1);
     // In the window that is tried last.
     let proof = holder.prove(leaf.id, "refund", &input, NOW_S + 2 * PROOF_WINDOW_S);
     let presented = Presented { stack, proof: Some(proof.to_vec()), approvals };

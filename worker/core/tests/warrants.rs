@@ -621,7 +621,7 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
         min_approvals: Some(1),
         ..root()
     };
-    let hash = warrant::approval::request_hash(gated.id, "refund", &input(REFUND), &gated.holder);
+    let hash = Statement::new(gated.id, "refund", &input(REFUND)).request_hash(&gated.holder);
     let approve = |by: u8, hash: [u8; 32], from_s: u64, to_s: u64| {
         reference::approval(by, hash, from_s, to_s)
     };

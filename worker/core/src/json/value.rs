@@ -29,9 +29,16 @@ pub enum Json {
     Verbatim(String),
 }
 
-/// The order of keys in RFC 8785: by UTF-16 code units. It differs from byte order for astral characters.
+/// The order of keys in RFC 8785: by UTF-16 code units.
+///
+/// It is the order of the UTF-8 bytes, with one exception: the surrogates of an astral character, whose first byte is at
+/// least 0xf0, come before the characters from U+E000, whose first byte is 0xee or 0xef.
 pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
-    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+    let rank = |byte: u8| if matches!(byte, 0xee | 0xef) { byte + 0x10 } else { byte };
+    match a.bytes().zip(b.bytes()).find(|(a, b)| a != b) {
+        Some((a, b)) => rank(a).cmp(&rank(b)),
+        None => a.len().cmp(&b.len()),
+    }
 }
 
 /// Sorts fields as [`Json::Object`] requires. Not generic and not inlined, so that it is compiled only once.
@@ -129,6 +136,19 @@ impl Json {
 mod tests {
     use super::*;
     use crate::json::parse;
+
+    #[test]
+    fn keys_are_ordered_by_their_utf_16_code_units() {
+        let letters = "a\u{7f}é\u{7ff}\u{800}\u{d7ff}\u{e000}\u{efff}\u{ffff}\u{10000}\u{10ffff}";
+        let mut keys = vec![String::new()];
+        for first in letters.chars() {
+            keys.push(first.to_string());
+            keys.extend(letters.chars().map(|second| String::from_iter([first, second])));
+        }
+        for (a, b) in keys.iter().flat_map(|a| keys.iter().map(move |b| (a, b))) {
+            assert_eq!(utf16_order(a, b), a.encode_utf16().cmp(b.encode_utf16()), "{a:?} {b:?}");
+        }
+    }
 
     #[test]
     fn heap_bytes_counts_every_allocation() {

@@ -2,10 +2,9 @@
 
 use super::bounds::{CLOCK_TOLERANCE_S, MAX_APPROVAL_BYTES, MAX_EXTENSIONS};
 use super::cbor::{Malformed, Reader, Writer};
-use super::chain::{CONTEXT, sha256};
+use super::chain::CONTEXT;
 use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
-use super::payload::{self, Payload, WarrantId};
-use crate::json::Json;
+use super::payload::{self, Payload};
 
 const APPROVAL_CONTEXT: &[u8] = b"tenuo-approval-v1";
 
@@ -128,20 +127,6 @@ impl Approved {
 #[must_use]
 pub fn signed(payload: &[u8]) -> Vec<u8> {
     [CONTEXT, APPROVAL_CONTEXT, &[VERSION], payload].concat()
-}
-
-/// The hash that an approval of a call names.
-#[must_use]
-pub fn request_hash(id: WarrantId, tool: &str, input: &Json, holder: &PublicKey) -> [u8; 32] {
-    let mut arguments = Writer::default();
-    arguments.value(input);
-    let mut writer = Writer::default();
-    writer.array(4);
-    writer.text(&[WarrantId::PREFIX, &hex::encode(id.0)].concat());
-    writer.text(tool);
-    writer.bytes(&arguments.bytes);
-    writer.bytes(&holder.0);
-    sha256(&writer.bytes)
 }
 
 /// How many approvers of the leaf approved the call with this request hash. It stops at `need`. Approvals that do not

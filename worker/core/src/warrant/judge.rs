@@ -283,8 +283,8 @@ pub fn judge(
         false => check_leaf(&leaf, call, last, &mut work)
             .and_then(|()| check_links(before_leaf, call, &mut work)),
     };
-    let carried =
-        fitting.and_then(|()| check_approvals(links, &name, call, &presented.approvals, &mut work));
+    let carried = fitting
+        .and_then(|()| check_approvals(links, &statement, call, &presented.approvals, &mut work));
     if is_identified && let Err(refusal) = carried {
         return Err(refusal);
     }
@@ -404,7 +404,7 @@ fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Resu
 /// A gate of any link asks for the approvals of the last one, which has all approvers of those before it.
 fn check_approvals(
     links: &[Payload],
-    name: &str,
+    statement: &Statement<'_>,
     call: &Call<'_>,
     approvals: &[Vec<u8>],
     work: &mut Work,
@@ -422,7 +422,7 @@ fn check_approvals(
     let Some(leaf) = links.last().filter(|_| closed) else { return Ok(()) };
     // Nobody can approve if there is no approver.
     let need = leaf.threshold().max(1);
-    let hash = approval::request_hash(leaf.id, name, call.input, &leaf.holder);
+    let hash = statement.request_hash(&leaf.holder);
     let got = approval::count(leaf, hash, need, approvals, call.now_s);
     if got >= need {
         return Ok(());

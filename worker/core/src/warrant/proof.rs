@@ -44,14 +44,20 @@ impl Proven {
     }
 }
 
-/// What a holder signs, but for the time.
+/// What a holder signs, but for the time. The arguments of a call are written once: what an approver signs has the same.
 #[derive(Debug, Clone)]
-pub struct Statement(Vec<u8>);
+pub struct Statement<'a> {
+    id: WarrantId,
+    tool: &'a str,
+    bytes: Vec<u8>,
+    /// Where each argument begins in the bytes.
+    arguments: Vec<usize>,
+}
 
-impl Statement {
+impl<'a> Statement<'a> {
     /// `input` is an object.
     #[must_use]
-    pub fn new(id: WarrantId, tool: &str, input: &Json) -> Self {
+    pub fn new(id: WarrantId, tool: &'a str, input: &Json) -> Self {
         let mut writer = Writer { bytes: [CONTEXT, PROOF_CONTEXT].concat() };
         writer.array(4);
         writer.text(&hex::encode(id.0));
@@ -61,18 +67,39 @@ impl Statement {
             _ => Vec::new(),
         };
         writer.array(fields.len());
+        let mut arguments = Vec::with_capacity(fields.len());
         for (name, value) in fields {
+            arguments.push(writer.bytes.len());
             writer.array(2);
             writer.text(name);
             writer.value(value);
         }
-        Self(writer.bytes)
+        Self { id, tool, bytes: writer.bytes, arguments }
+    }
+
+    /// The hash that an approval of the call names.
+    #[must_use]
+    pub fn request_hash(&self, holder: &PublicKey) -> [u8; 32] {
+        let mut map = Writer::default();
+        map.map(self.arguments.len());
+        let ends = self.arguments.iter().skip(1).copied().chain([self.bytes.len()]);
+        for (from, end) in self.arguments.iter().zip(ends) {
+            // Without the first byte, which says that name and value are an array of two.
+            map.bytes.extend_from_slice(self.bytes.get(from + 1..end).unwrap_or_default());
+        }
+        let mut writer = Writer::default();
+        writer.array(4);
+        writer.text(&[WarrantId::PREFIX, &hex::encode(self.id.0)].concat());
+        writer.text(self.tool);
+        writer.bytes(&map.bytes);
+        writer.bytes(&holder.0);
+        sha256(&writer.bytes)
     }
 
     /// What a holder signs at this time.
     #[must_use]
     pub fn at(&self, now_s: u64) -> Vec<u8> {
-        let mut writer = Writer { bytes: self.0.clone() };
+        let mut writer = Writer { bytes: self.bytes.clone() };
         writer.unsigned(now_s - now_s % PROOF_WINDOW_S);
         writer.bytes
     }

@@ -13,6 +13,7 @@ use gateward_core::warrant::constraint::Work;
 use gateward_core::warrant::constraint::fit::{Fit, value_fits};
 use gateward_core::warrant::constraint::narrow::is_narrower;
 use gateward_core::warrant::payload::Payload;
+use gateward_core::warrant::proof::Statement;
 use gateward_core::warrant::{self, Cache, Call, Presented, Tolerance, text};
 
 use super::differences::{Refused, SERVER, own_name};
@@ -102,7 +103,7 @@ impl Case {
         let proof = secret(holder).prove(leaf.id, tool, &input, at_s);
         let mut approvals = Vec::new();
         if leaf.gates.is_some() && !random.rarely(3) {
-            let hash = warrant::approval::request_hash(leaf.id, tool, &input, &leaf.holder);
+            let hash = Statement::new(leaf.id, tool, &input).request_hash(&leaf.holder);
             for by in [5, 5, 6].into_iter().take(random.below(4)) {
                 approvals.push(reference::approval(by, hash, NOW_S - 10, NOW_S + 10));
             }

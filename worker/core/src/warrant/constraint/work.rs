@@ -3,8 +3,8 @@
 /// Steps of one verification: comparisons of values, and bytes of arguments that are looked at. Warrants that
 /// people write take a few hundred.
 ///
-/// By estimate, most steps take 1 to 5 ns natively. The costliest take 14 ns, and 28 ns in Wasm: those of paths. So all
-/// steps take at most 3.5 ms natively, and 7 ms in Wasm. The bench `worst_case_warrant_384_kib` takes almost all of the
+/// By estimate, most steps take 1 to 5 ns natively. The costliest take 7 ns, and 14 ns in Wasm: those of paths. So all
+/// steps take at most 1.8 ms natively, and 3.5 ms in Wasm. The bench `worst_case_warrant_384_kib` takes almost all of the
 /// costliest.
 const MAX_STEPS: u64 = 250_000;
 
