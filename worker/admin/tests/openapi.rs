@@ -5,6 +5,9 @@
 use std::collections::BTreeSet;
 
 use gateward_admin::api::openapi::document;
+use gateward_admin::api::request::{Asked, RANDOM_BYTES, Request};
+use gateward_core::credential::token::MacKeys;
+use gateward_core::limit::window::utc_only;
 use gateward_core::problem::ProblemCode;
 use gateward_core::route::{Access, ROUTES};
 use serde_json::{Value, json};
@@ -118,6 +121,33 @@ fn every_operation_has_what_its_route_needs() {
         let tag = &operation["tags"][0];
         let mut tags = document["tags"].as_array().unwrap().iter();
         assert!(tags.any(|known| known["name"] == *tag), "{name}: {tag}");
+    }
+}
+
+#[test]
+fn an_operation_of_the_administration_takes_a_body_if_it_is_described_with_one() {
+    let document = described();
+    let keys = MacKeys::new("a MAC key of this test, long enough for one", None).unwrap();
+    for route in ROUTES {
+        let request = |body: &'static [u8]| Request {
+            operation: route.operation,
+            tenant: "",
+            parameters: &[],
+            query: &[],
+            body,
+            keys: &keys,
+            random: [0; RANDOM_BYTES],
+            local_targets: false,
+            offset_s: utc_only,
+        };
+        if matches!(request(b"").asked(), Ok(Asked::Other)) {
+            continue;
+        }
+        let name = format!("{} {}", route.method, route.path);
+        let operation = &document["paths"][route.path][route.method.to_ascii_lowercase()];
+        let body = &operation["requestBody"];
+        assert_eq!(request(b"{}").takes_body(), body.is_object(), "{name}");
+        assert_eq!(request(b"").takes_body(), body["required"] == true, "{name}");
     }
 }
 
