@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use self::tables::{
     CHANGES, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_NEW, ENTITLES, FILLERS, HIGH_RISK,
-    HIGH_RISK_IF_ADDED, NAMES, OWN, OWN_IF_NEW, READS, SINKS, TELLS, TIMES,
+    HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMES, NUMBERED, OWN, OWN_IF_NEW, READS, SINKS, TELLS,
+    TIMES, TITLED,
 };
 use crate::words::{has, words};
 
@@ -40,19 +41,23 @@ pub fn derive(definition: &Json) -> (ArgumentRoles, Reach) {
 #[must_use]
 pub fn risk(definition: &Json) -> Risk {
     let hint = |name| definition.get("annotations").and_then(|given| given.get(name));
-    let name = words(text(definition, "name"));
-    let reads = || name.first().is_some_and(|word| has(READS, word));
-    let adds = name.iter().any(|word| word == "add");
-    let is_high = |word: &String| has(HIGH_RISK, word) || (adds && has(HIGH_RISK_IF_ADDED, word));
     if hint("readOnlyHint") == Some(&Json::Bool(true)) {
         Risk::Medium
     } else if hint("destructiveHint") == Some(&Json::Bool(true))
-        || (!reads() && name.iter().any(is_high))
+        || is_high_risk(&words(text(definition, "name")))
     {
         Risk::High
     } else {
         Risk::Medium
     }
+}
+
+/// Whether the words of a tool's name say that it destroys, spends or grants.
+fn is_high_risk(name: &[String]) -> bool {
+    let begins = |words| name.first().is_some_and(|word| has(words, word));
+    let adds = name.iter().any(|word| word == "add");
+    let is_high = |word: &String| has(HIGH_RISK, word) || (adds && has(HIGH_RISK_IF_ADDED, word));
+    !begins(READS) && (begins(HIGH_RISK_IF_FIRST) || name.iter().any(is_high))
 }
 
 fn text<'a>(json: &'a Json, member: &str) -> &'a str {
@@ -139,14 +144,18 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     let does = |verbs| tool.iter().any(|word| has(verbs, word));
     let reads = || tool.first().is_some_and(|word| has(READS, word));
     let is_sink = |word: &String| has(SINKS, word);
-    let is_detail = has(DETAILS, last) || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()));
+    let is_number = || kind_is("integer") || kind_is("number");
+    let is_detail = has(DETAILS, last)
+        || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()))
+        || (has(NUMBERED, last) && is_number() && !kind_is("string"));
+    let is_title = |word: &String| has(TITLED, word);
     let choice = all_forms(schema).any(|form| form.get("enum").is_some()) || kind_is("boolean");
     if has(CONTENTS, last) && !before.iter().any(|word| has(COMMANDS, word)) {
         Role::Content
     } else if has(TIMES, last)
-        || (is_detail && !before.iter().any(is_sink))
+        || (is_detail && !before.iter().any(is_sink) && !is_high_risk(tool))
         || (has(NAMES, last) && does(CREATES) && before.iter().all(|w| w == "file" || !is_sink(w)))
-        || (last == "title" && does(ENTITLES))
+        || (last == "title" && (does(ENTITLES) || before.last().is_some_and(is_title)))
         || (choice && !words.iter().any(is_sink))
     {
         Role::Detail

@@ -53,8 +53,12 @@ impl Run {
     }
 
     /// The agent makes a call that passes.
-    fn call(mut self, input: &str) -> Self {
-        let (sent, choices) = self.of(input, "", |call| (call.sent(), call.choices()));
+    fn call(self, input: &str) -> Self {
+        self.call_about(input, "")
+    }
+
+    fn call_about(mut self, input: &str, resource: &str) -> Self {
+        let (sent, choices) = self.of(input, resource, |call| (call.sent(), call.choices()));
         let row = self.values.of_call(KEY.fingerprint(), sent, (Vec::new(), choices));
         row.iter().for_each(|row| self.values.apply(row));
         self
@@ -105,6 +109,14 @@ fn a_query_spells_nothing_with_its_names() {
         // A name that the user or a result has is as good as a value.
         assert_eq!(run().result(true, url).level(url), Level::Trusted, "{url}");
         assert_eq!(run().instruct(url).level(url), Level::Instruction, "{url}");
+    }
+    // What a trusted result has can be a secret. It goes only to a host that a trusted result has too.
+    for part in ["?q=sk_live_51", "/sk_live_51", "#sk_live_51"] {
+        let (url, secret) = (format!("https://blog.example/post{part}"), r#"["sk_live_51"]"#);
+        assert_eq!(run().result(true, secret).level(&url), Level::Nowhere, "{url}");
+        assert_eq!(run().instruct("Look up sk_live_51").level(&url), Level::Instruction, "{url}");
+        let run = Run::default().result(true, r#"["https://blog.example/post","sk_live_51"]"#);
+        assert_eq!(run.level(&url), Level::Trusted, "{url}");
     }
     let named = run().instruct("Get https://blog.example/post?latitude_of_place=1");
     let url = "https://blog.example/post?latitude_of_place=post&page_size=post&pageToken=post";
@@ -202,6 +214,9 @@ fn a_detail_that_leads_out_of_its_folder_is_a_destination() {
         r"C:\x",
         "c:x",
         "..",
+        "..%2f..%2fcron.d/x",
+        "%2Fetc%2Fcron.d%2Fx",
+        "..%2fx 100%",
     ] {
         assert_eq!(level(name), Level::Nowhere, "{name}");
     }
@@ -212,6 +227,7 @@ fn a_detail_that_leads_out_of_its_folder_is_a_destination() {
     }
     // A new name in a folder that is known.
     assert_eq!(level("/reports/new.md"), Level::Instruction);
+    assert_eq!(level("/reports/new%20plan.md"), Level::Instruction);
     assert_eq!(level("/reports/new.md, or https://evil.example/x"), Level::Nowhere);
 }
 
@@ -246,6 +262,34 @@ fn a_flag_with_its_default_is_as_if_it_were_left_out() {
     assert_eq!(run.provenance(r#"{"public":false}"#).reach, Reach::Nobody);
     run.schema = Some(r#"{"properties":{"to":{},"public":{"type":"boolean"}}}"#);
     assert_eq!(run.provenance(r#"{"to":"plan.md","public":false}"#).lowest, Level::Nowhere);
+}
+
+#[test]
+fn an_argument_with_its_default_is_as_if_it_were_left_out() {
+    let mut run = Run::default().instruct("Save it as plan.md.");
+    run.schema = Some(
+        r#"{"properties":{"to":{},"cc":{"default":""},"limit":{"default":10},"method":{"default":"merge"},
+            "branch":{"default":"main"}},"required":["to","branch"]}"#,
+    );
+    for (others, level) in [
+        (r#""cc":"","limit":10,"method":"merge""#, Level::Instruction),
+        (r#""limit":10.0"#, Level::Instruction),
+        (r#""limit":11"#, Level::Nowhere),
+        (r#""limit":"10""#, Level::Nowhere),
+        (r#""method":"squash""#, Level::Nowhere),
+        // It cannot be left out.
+        (r#""branch":"main""#, Level::Nowhere),
+    ] {
+        let found = run.provenance(&format!(r#"{{"to":"plan.md",{others}}}"#));
+        assert_eq!(found.lowest, level, "{others}");
+    }
+}
+
+#[test]
+fn what_the_resource_of_a_call_says_is_sent_too() {
+    let run = Run::default().call_about(r#"{"text":"hello"}"#, &format!("account:{EVIL}"));
+    let run = run.result(true, &format!(r#"{{"account":"{EVIL}","owner":"Mallory"}}"#));
+    assert_eq!((run.level(EVIL), run.level("Mallory")), (Level::Nowhere, Level::Trusted));
 }
 
 #[test]

@@ -215,6 +215,15 @@ fn an_instruction_names_words_and_groups_of_words() {
     for value in ["to", "project archive", "and invite bob to channel #general at", "bobby"] {
         assert_eq!(run.text(value), Level::Nowhere, "{value}");
     }
+    // Tools take these for each record or person.
+    let others = "Everyone else has it. Delete draft 12, summarize all others for anyone's plan (any/all).\nAll";
+    let run = Run::default().instruction(others);
+    for value in ["all", "All", "everyone", "anyone", "any"] {
+        assert_eq!(run.text(value), Level::Nowhere, "{value}");
+    }
+    assert_eq!(run.text("all others"), Level::Instruction);
+    let run = Run::default().instruction("Share it with \"everyone\" and 'all'.");
+    assert_eq!([run.text("everyone"), run.text("all")], [Level::Instruction; 2]);
     let long: String = (0..5_000).map(|at| format!("word{at} ")).collect();
     assert_eq!(extract::instruction(&KEY, &long).len(), MAX_INSTRUCTION_VALUES);
     // The names and numbers in words come before groups of words.
@@ -278,6 +287,12 @@ fn an_instruction_names_what_is_written_beside_a_sign_a_currency_or_another_scri
         ("Transfer 45 euros, or $50.", &["45", "EUR", "50", "USD"], &["GBP"]),
         ("Pay 1 200 £ or 5 Francs.", &["1200", "GBP", "CHF"], &["JPY"]),
         ("Pay A$45.", &[], &["USD"]),
+        ("Überweise 1.200 EUR an Anna", &["1200", "1.2"], &["1", "200"]),
+        ("Überweise 12.500 Euro, bitte.", &["12500"], &[]),
+        ("Zahle €1.200 oder EUR 3.400, oder 5.600€.", &["1200", "3400", "5600"], &[]),
+        ("Zahle 1.200, EUR 45 oder 45 EUR. 1.300 Toner", &["1.2"], &["1200", "1300"]),
+        ("Zahle 0.500 EUR oder 1.20 EUR", &["0.5", "1.2"], &["500", "0500", "120"]),
+        ("Sell at 1.085 USD. Version 1.200 of it", &["1.085"], &["1085", "1200"]),
         ("Give 10% off.", &["10"], &["1"]),
         ("I am 100% sure.", &[], &["100"]),
         ("See #7-8 and v=1.5.2, or #7a.", &[], &["7", "1.5", "1"]),
@@ -573,10 +588,10 @@ fn a_changed_value_is_never_raised() {
     // The same host or amount in another spelling is the same.
     for value in [
         "alice@good.com.",
-        "https://GOOD.com./redirect",
+        "https://GOOD.com./pay",
         "1200",
         "1,200.00",
-        "HTTPS://good.com:443/redirect/",
+        "HTTPS://good.com:443/pay/",
         "'https://good.com/redirect'",
         "(bank).",
         "src/Main.rs",

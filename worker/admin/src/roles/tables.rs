@@ -4,8 +4,8 @@
 #[rustfmt::skip]
 pub(super) const TIMES: &[&str] = &[
     "begin", "date", "datetime", "day", "deadline", "due", "duration", "end", "hour", "minute",
-    "month", "since", "start", "subject", "time", "timestamp", "timezone", "tz", "until", "week",
-    "weekday", "year",
+    "month", "night", "seconds", "since", "start", "subject", "time", "timestamp", "timezone", "tz",
+    "until", "week", "weekday", "year",
 ];
 
 /// The last word of the name of a text for readers.
@@ -18,12 +18,16 @@ pub(super) const CONTENTS: &[&str] = &[
 /// A word before them in the name of an argument that is run: a sink.
 pub(super) const COMMANDS: &[&str] = &["code", "command", "query", "script", "shell", "sql"];
 
-/// The last word of the name of another detail.
+/// The last word of the name of another detail. In a tool of high risk, such an argument can be what is paid for or
+/// destroyed, so it is a sink there.
 #[rustfmt::skip]
 pub(super) const DETAILS: &[&str] = &[
     "category", "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale",
-    "page", "place", "priority", "severity", "sort", "theme", "venue", "width",
+    "place", "priority", "severity", "sort", "theme", "venue", "width",
 ];
+
+/// The same if the argument is a number. As a text, it names the page that is changed.
+pub(super) const NUMBERED: &[&str] = &["page"];
 
 /// Last words of argument names that are details if the tool creates or reads. In a tool that changes a thing, such an
 /// argument can be the whole effect: the limit of a card.
@@ -61,6 +65,9 @@ pub(super) const ENTITLES: &[&str] = &[
     "add", "compose", "create", "draft", "make", "new", "notify", "post", "schedule", "send",
 ];
 
+/// A word directly before `title`, with which a title is one of a new text in any tool.
+pub(super) const TITLED: &[&str] = &["commit", "new"];
+
 /// Things of the user that nobody else sees.
 pub(super) const OWN: &[&str] =
     &["alarm", "bookmark", "draft", "label", "note", "reminder", "timer", "todo"];
@@ -95,18 +102,23 @@ pub(super) const TELLS: &[&str] = &[
 /// Words in the names of tools that destroy, spend, grant, stop a service or cannot be undone.
 #[rustfmt::skip]
 pub(super) const HIGH_RISK: &[&str] = &[
-    "access", "admin", "approve", "authorize", "book", "buy", "cancel", "charge", "checkout",
-    "collaborator", "credential", "delete", "deploy", "destroy", "disable", "donate", "drop",
-    "erase", "exec", "execute", "grant", "invite", "kill", "merge", "money", "order", "overwrite",
-    "password", "pay", "payment", "permission", "promote", "publish", "purchase", "purge", "refund",
-    "remove", "reserve", "reset", "restart", "revoke", "role", "run", "sell", "share", "shell",
-    "subscribe", "terminate", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
-    "visibility", "wipe", "withdraw",
+    "access", "admin", "approve", "authorize", "ban", "book", "buy", "cancel", "charge", "checkout",
+    "clear", "collaborator", "credential", "deactivate", "delete", "deploy", "destroy", "disable",
+    "discard", "dismiss", "donate", "drop", "erase", "exec", "execute", "forwarding", "freeze",
+    "fund", "grant", "invite", "key", "kick", "kill", "merge", "money", "order", "overwrite",
+    "password", "pay", "payment", "payout", "permission", "promote", "publish", "purchase", "purge",
+    "refund", "remit", "remove", "reserve", "reset", "restart", "revert", "revoke", "role",
+    "rollback", "run", "sell", "share", "shell", "shutdown", "spend", "subscribe", "suspend",
+    "terminate", "token", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
+    "visibility", "webhook", "wipe", "wire", "withdraw",
 ];
 
 /// The same in the names of tools that add: a member gets access. Inviting and removing are high risk by
 /// themselves.
 pub(super) const HIGH_RISK_IF_ADDED: &[&str] = &["member"];
+
+/// The same for the first word. Elsewhere it is mostly a noun: the blocks of a document.
+pub(super) const HIGH_RISK_IF_FIRST: &[&str] = &["block", "empty", "stop"];
 
 /// The first word of the name of a tool that reads. The words after it do not make such a tool high risk.
 #[rustfmt::skip]
@@ -117,15 +129,21 @@ pub(super) const READS: &[&str] = &[
 
 /// The tables as the docs show them: what the words are, and what follows from them.
 #[cfg(test)]
-pub(super) const TABLES: [(&str, &str, &[&str]); 17] = [
+pub(super) const TABLES: [(&str, &str, &[&str]); 20] = [
     ("last word of an argument's name", "content", CONTENTS),
     ("word before it", "not a content", COMMANDS),
     ("last word of an argument's name", "detail", TIMES),
-    ("last word of an argument's name, without a word of a sink", "detail", DETAILS),
+    (
+        "the same, without a word of a sink, in a tool whose name is not of high risk",
+        "detail",
+        DETAILS,
+    ),
     ("the same, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
+    ("the same as for `color`, if the argument is a number", "detail", NUMBERED),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
     ("word of a tool that creates", "a name is a detail", CREATES),
     ("word of a tool that creates or sends", "a title is a detail", ENTITLES),
+    ("word before `title`", "detail", TITLED),
     ("word of a sink", "not a detail", SINKS),
     ("word of a thing of the user", "reach `nobody`", OWN),
     ("word of a thing that is new", "reach `nobody`", OWN_IF_NEW),
@@ -134,5 +152,6 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 17] = [
     ("word of a description", "reach `outside`", TELLS),
     ("word of a tool's name", "risk `high`", HIGH_RISK),
     ("word of a tool's name, with `add`", "risk `high`", HIGH_RISK_IF_ADDED),
+    ("first word of a tool's name", "risk `high`", HIGH_RISK_IF_FIRST),
     ("first word of the name of a tool that reads", "risk `medium`", READS),
 ];

@@ -38,6 +38,8 @@ fn an_argument_has_the_role_that_its_name_suggests() {
         ("payment_date", Detail, Detail),
         ("subject", Detail, Detail),
         ("venue", Detail, Detail),
+        ("nights", Detail, Detail),
+        ("page", Sink, Sink),
         ("location", Detail, Sink),
         ("daily_limit", Detail, Sink),
         ("labels", Detail, Sink),
@@ -48,6 +50,8 @@ fn an_argument_has_the_role_that_its_name_suggests() {
         ("file_name", Detail, Sink),
         ("recipient_name", Sink, Sink),
         ("title", Detail, Sink),
+        ("commit_title", Detail, Detail),
+        ("newTitle", Detail, Detail),
     ] {
         let properties = format!(r#"{{"{name}":{{"type":"string"}}}}"#);
         let expected = |role| vec![(format!("/{name}"), role)];
@@ -75,6 +79,8 @@ fn an_argument_has_the_role_that_its_schema_suggests() {
         ("choice of a channel", r#"{"enum":["a","b"]}"#, "channel", Sink),
         ("flag", r#"{"type":"boolean"}"#, "all_day", Detail),
         ("flag that shows something", r#"{"type":["boolean","null"]}"#, "is_public", Sink),
+        ("number of a page", r#"{"type":"integer"}"#, "page", Detail),
+        ("page, or its name", r#"{"type":["integer","string"]}"#, "page", Sink),
         ("object that can have anything", r#"{"type":"object"}"#, "text", Sink),
         ("the same, or null", r#"{"type":["object","null"]}"#, "text", Sink),
         ("reference", r##"{"$ref":"#/$defs/a"}"##, "text", Sink),
@@ -96,6 +102,11 @@ fn an_argument_that_is_the_effect_is_no_detail() {
         ("create_volume", "size", Role::Detail),
         ("search_mail", "limit", Role::Detail),
         ("list_issues", "label", Role::Detail),
+        ("book_venue", "venue", Role::Sink),
+        ("create_order", "size", Role::Sink),
+        ("get_orders", "size", Role::Detail),
+        ("block_place", "place", Role::Sink),
+        ("merge_pull_request", "commit_title", Role::Detail),
     ] {
         let properties = format!(r#"{{"{argument}":{{"type":"string"}}}}"#);
         assert_eq!(roles(tool, &properties), [(format!("/{argument}"), expected)], "{tool}");
@@ -177,6 +188,18 @@ fn a_tool_that_destroys_spends_or_grants_has_high_risk() {
         ("unlock_door", "{}", Risk::High),
         ("disable_alert", "{}", Risk::High),
         ("restart_service", "{}", Risk::High),
+        ("block_user", "{}", Risk::High),
+        ("wire_funds", "{}", Risk::High),
+        ("create_api_key", "{}", Risk::High),
+        ("issueToken", "{}", Risk::High),
+        ("empty_trash", "{}", Risk::High),
+        ("stop_instance", "{}", Risk::High),
+        ("create_forwarding_rule", "{}", Risk::High),
+        ("add_webhook", "{}", Risk::High),
+        ("append_blocks", "{}", Risk::Medium),
+        ("create_empty_file", "{}", Risk::Medium),
+        ("forward_mail", "{}", Risk::Medium),
+        ("count_tokens", "{}", Risk::Medium),
         ("add_label", "{}", Risk::Medium),
         ("message_member", "{}", Risk::Medium),
         ("list_members", "{}", Risk::Medium),

@@ -16,21 +16,23 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::key::ValueKey;
+use super::link::is_in;
 use super::normal::Form;
 use vocabulary::{
-    ACTIONS, ANSWERS, ASKED, BE, BEGINS, DETERMINERS, DOING, FORGET, GIVE, GIVEN, JOINS, LIGHT,
-    LOOKS, MEMBERS, MODALS, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NOUNS, NUMBERED,
-    PARTICIPLES, PHRASES, PIPELINES, PRONOUNS, QUESTIONS, REPORTS, RIGHTS, THINGS, TIMES, USE,
-    USER, WANT, WEAK,
+    ABOUT, ACTIONS, ANSWERS, ASKED, BE, BEGINS, DELEGATES, DETERMINERS, DOING, ENDS, FORGET, GIVE,
+    GIVEN, HERE, I, JOINS, LIGHT, LOOKS, MEMBERS, MODALS, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE,
+    NOUN_OR_VERB, NOUNS, NUMBERED, OTHERS, PARTICIPLES, PHRASES, PIPELINES, PRONOUNS, QUESTIONS,
+    READING, REPORTS, RIGHTS, THINGS, TIMES, USE, USER, WANT, WANTS, WEAK,
 };
 
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word, from a negation to its verb and to
-/// `forget`, and from `write` to where the text goes.
+/// `forget`, from `write` to where the text goes, and from `ask` to what somebody is asked to do.
 const MAX_LIGHT_WORDS: usize = 4;
 const MAX_PHRASE_WORDS: usize = 6;
 const MAX_NOT_WORDS: usize = 3;
 const MAX_FORGET_WORDS: usize = 2;
 const MAX_SAVED_WORDS: usize = 12;
+const MAX_DELEGATED_WORDS: usize = 8;
 
 /// Tools that an instruction names.
 const MAX_USED_TOOLS: usize = 16;
@@ -71,21 +73,19 @@ const fn is_wide(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 
+/// A word without an end.
+// Inlined, the loop over the ends is unrolled.
+#[inline(never)]
+fn without<'w>(word: &'w str, end: &str) -> Option<&'w str> {
+    word.strip_suffix(end).filter(|stem| stem.len() > 1)
+}
+
 /// The actions of a word in lower case, also in the regular forms of English.
 fn of_word(word: &str) -> Actions {
     let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
     let mut found = known(word);
-    for (end, other) in [
-        ("s", ""),
-        ("es", ""),
-        ("ies", "y"),
-        ("d", ""),
-        ("ed", ""),
-        ("ied", "y"),
-        ("ing", ""),
-        ("ing", "e"),
-    ] {
-        let Some(stem) = word.strip_suffix(end).filter(|stem| stem.len() > 1) else { continue };
+    for (end, other) in ENDS {
+        let Some(stem) = without(word, end) else { continue };
         found |= known(&[stem, other].concat());
         // `stopped`, `cancelling`.
         let mut letters = stem.chars().rev();
@@ -105,6 +105,8 @@ fn noun(word: &str) -> Actions {
     known.map_or(0, |(_, action)| named(action))
 }
 
+// Inlined, it compares each name at each place.
+#[inline(never)]
 fn named(action: &str) -> Actions {
     ACTIONS.iter().position(|(name, _)| *name == action).map_or(0, |at| 1 << at)
 }
@@ -179,7 +181,7 @@ fn name(tool: &str) -> &str {
 /// The word of a tool's name that says most about what the tool does, and its action.
 fn verb(words: &[String]) -> Option<(&str, Actions)> {
     let nexts = words.iter().skip(1).map(Some).chain([None]);
-    let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let any = |list: &[&str]| words.iter().any(|word| is_in(list, word));
     let ranked = words.iter().zip(nexts).filter_map(|(word, next)| {
         let (found, noun) = (of_word(word), noun(word));
         // The action of this name, otherwise the first one that has the word.
@@ -190,16 +192,15 @@ fn verb(words: &[String]) -> Option<(&str, Actions)> {
             (0, own) => own,
             (noun, _) => noun,
         };
-        let has = |list: &[&str]| list.contains(&word.as_str());
         let rank = match action {
             0 => return None,
             _ if next.is_some_and(|next| is_phrase(word, next)) => 4,
             // `read_and_delete` deletes.
             _ if action == named("fetch") => 3,
-            _ if noun == 0 && has(&WEAK) => 2,
+            _ if noun == 0 && is_in(&WEAK, word) => 2,
             // `update_permission` gives one.
             _ if action == named("update") && any(&RIGHTS) => 2,
-            _ if noun != 0 || has(&THINGS) => 1,
+            _ if noun != 0 || is_in(&THINGS, word) => 1,
             _ => 0,
         };
         Some((rank, word.as_str(), action))
@@ -209,27 +210,10 @@ fn verb(words: &[String]) -> Option<(&str, Actions)> {
     Some((word, if deploys { action | named("deploy") } else { action }))
 }
 
-/// Whether both words mean something else: `merge request`, "make sure".
+/// Whether both words mean something else: `merge request`, "make sure", "confirm to Anna".
+#[inline(never)]
 fn is_phrase(word: &str, next: &str) -> bool {
-    match next {
-        "conflict" | "conflicts" => word == "merge",
-        "policy" => matches!(word, "access" | "refund" | "share"),
-        "request" | "requests" => matches!(
-            word,
-            "access"
-                | "change"
-                | "merge"
-                | "order"
-                | "pay"
-                | "purchase"
-                | "refund"
-                | "release"
-                | "transfer"
-        ),
-        "sure" => word == "make",
-        "that" => word == "note",
-        _ => false,
-    }
+    OTHERS.iter().any(|(words, nexts)| is_in(nexts, next) && is_in(words, word))
 }
 
 /// The actions that a text asks for, and the names of tools that it says to use.
@@ -276,6 +260,7 @@ impl Clause<'_> {
         for (at, word) in self.0.iter().enumerate() {
             let is_answer = self.is_answer(at);
             is_read = self.begins_to_read(at)
+                || self.is_delegated(at)
                 || (is_answer && self.is(at + 1, &USER))
                 || (is_read && !self.is(at, &JOINS));
             let is_negated = (at.saturating_sub(MAX_NOT_WORDS)..at).any(|it| {
@@ -310,7 +295,8 @@ impl Clause<'_> {
                     found |= of_word(action);
                 }
             }
-            let is_noun = verbs(MAX_LIGHT_WORDS).any(|it| self.is_light(it, word));
+            let is_noun = verbs(MAX_LIGHT_WORDS)
+                .any(|it| self.is_light(it, word) && !(it..at).any(|it| self.is(it, &ABOUT)));
             if is_noun {
                 found |= noun(word);
             }
@@ -327,7 +313,7 @@ impl Clause<'_> {
 
     /// Whether a word is in a sorted list.
     fn is(&self, at: usize, list: &[&str]) -> bool {
-        list.binary_search(&self.get(at)).is_ok()
+        is_in(list, self.get(at))
     }
 
     /// Whether a word of a list is one of the nearest before a word.
@@ -344,7 +330,7 @@ impl Clause<'_> {
     fn begins_to_read(&self, at: usize) -> bool {
         let follows = |list: &[&str]| self.is(at + 1, list);
         match self.get(at) {
-            "how" | "know" | "look" | "ob" | "whether" | "why" | "wonder" => true,
+            _ if self.is(at, &READING) => true,
             // "See that it is merged", "Open a trade".
             "see" if follows(&["that", "to"]) => false,
             "open" if follows(&["a", "an"]) => false,
@@ -354,6 +340,30 @@ impl Clause<'_> {
             _ if self.is(at, &QUESTIONS) => at == 0 || self.is(at - 1, &JOINS),
             _ => self.begins(at) && self.is(at, &LOOKS),
         }
+    }
+
+    /// Whether what follows is for somebody else to do: "ask Bob to merge it".
+    fn is_delegated(&self, at: usize) -> bool {
+        let is_for_agent = |it: usize| self.is(it + 1, &HERE) && self.get(it) != "remind";
+        let joins = |it: usize| (it..at).any(|between| self.is(between, &JOINS));
+        let is_delegate = |it: usize| {
+            self.is(it, &DELEGATES)
+                && !(self.is_owned(it) || is_for_agent(it))
+                && (it + MAX_LIGHT_WORDS >= at || !joins(it))
+        };
+        match self.get(at) {
+            "that" | "to" if self.get(at + 1) == "you" => false,
+            "to" if self.has_before(at, 1, &WANTS) => true,
+            "that" | "to" => (at.saturating_sub(MAX_DELEGATED_WORDS)..at).any(is_delegate),
+            _ => false,
+        }
+    }
+
+    /// Whether a word is a noun because of the one before it: "the request", "Anna's order".
+    fn is_owned(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or("", |it| self.get(it));
+        is_in(&DETERMINERS, before)
+            || (before.ends_with("'s") && !matches!(before, "let's" | "it's"))
     }
 
     /// Whether a verb only asks for an answer.
@@ -372,7 +382,7 @@ impl Clause<'_> {
         let is_not = |at: usize| match self.get(at) {
             "nicht" | "niet" => !self.is_attribute(at + 1),
             word => {
-                [&NOT_BEFORE[..], &NOT_BESIDE, &NOT_ANYWHERE].iter().any(|it| it.contains(&word))
+                [&NOT_BEFORE[..], &NOT_BESIDE, &NOT_ANYWHERE].iter().any(|it| is_in(it, word))
                     || word.ends_with("n't")
             }
         };
@@ -400,10 +410,9 @@ impl Clause<'_> {
     fn is_light(&self, at: usize, noun: &str) -> bool {
         let noun = noun.strip_suffix('s').filter(|it| *it != "acces").unwrap_or(noun);
         match self.get(at) {
-            "get" if at > 0 && self.is(at - 1, &["can", "must", "should"]) => GIVEN.contains(&noun),
-            "get" => noun == "back",
+            "get" if !self.has_before(at, 1, &["can", "must", "should"]) => noun == "back",
             "issue" => self.begins(at),
-            _ if self.is(at, &GIVE) => GIVEN.contains(&noun),
+            _ if self.is(at, &GIVE) => is_in(&GIVEN, noun),
             _ => self.is(at, &LIGHT),
         }
     }
@@ -414,22 +423,23 @@ impl Clause<'_> {
         let before = at.checked_sub(1).map_or("", |it| self.get(it));
         // "Ayuda a borrar", "aiutami a pagare".
         let is_infinitive = before == "a" && (word.ends_with('r') || word.ends_with("re"));
-        let is_owned = before.ends_with("'s") && !matches!(before, "let's" | "it's");
-        if is_owned || (DETERMINERS.contains(&before) && !is_infinitive) {
+        if (self.is_owned(at) && !is_infinitive)
+            || (word == "able" && self.has_before(at, MAX_LIGHT_WORDS, &I))
+        {
             return false;
         }
         let is_known = TABLE.words.contains_key(word);
-        if NOUN_OR_VERB.contains(&word) {
+        if is_in(&NOUN_OR_VERB, word) {
             let is_named =
-                starts_with_digit(next) && at + 2 == self.0.len() && NUMBERED.contains(&word);
+                starts_with_digit(next) && at + 2 == self.0.len() && is_in(&NUMBERED, word);
             return self.begins(at) && !(is_named && matches!(before, "and" | "or" | "to"));
         }
-        if PARTICIPLES.contains(&word) || (!is_known && word.ends_with('d')) {
-            let is_end = next.is_empty() || TIMES.contains(&next);
+        if is_in(&PARTICIPLES, word) || (!is_known && word.ends_with('d')) {
+            let is_end = next.is_empty() || is_in(&TIMES, next);
             return self.has_before(at, 2, &BE)
                 || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT));
         }
-        is_known || (word.ends_with("ing") && (at == 0 || DOING.contains(&before)))
+        is_known || (word.ends_with("ing") && (at == 0 || is_in(&DOING, before)))
     }
 }
 

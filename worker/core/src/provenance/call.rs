@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::explanation::{Provenance, SinkOrigin, TOOL};
 use super::extract;
-use super::leaves::{each_value, has_blank};
+use super::leaves::{each_leaf, each_value, has_blank};
 use super::lookup::{self, Found, Known};
 use super::pointers::Step;
 use super::result::MAX_RESULT_VALUES;
@@ -12,8 +12,9 @@ use super::run::RunValues;
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
-use crate::json::Json;
+use crate::decode::escapes::{self, Escapes};
 use crate::json::raw::RawObject;
+use crate::json::{self, Json};
 
 /// A call of a tool that writes.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +89,12 @@ fn folders(value: &Json) -> Vec<Json> {
             .then(|| Json::String(text.get(..end.unwrap_or(text.len())).unwrap_or(text).to_owned()))
     };
     let mut folders = Vec::new();
-    each_value(value, &mut |leaf| folders.extend(leaf.as_str().and_then(folder)));
+    each_value(value, &mut |leaf| {
+        let text = leaf.as_str().unwrap_or_default();
+        // A tool can decode a name.
+        let (decoded, _) = escapes::decode(text, Escapes { percent: true, ..Escapes::default() });
+        folders.extend(folder(&decoded).or_else(|| folder(text)));
+    });
     folders
 }
 
@@ -101,7 +107,7 @@ impl Call<'_> {
             more |= answers(&mut arguments, given);
         }
         let mut sinks: Vec<SinkOrigin> =
-            arguments.iter().filter_map(|argument| self.origin(argument)).collect();
+            arguments.iter().filter_map(|argument| self.origin(argument, &arguments)).collect();
         let names = self.names_in_sinks(&arguments);
         sinks.extend(names.found.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
         sinks.extend(self.unjoined(&arguments));
@@ -127,13 +133,18 @@ impl Call<'_> {
             lowest = lowest.min(action.level);
             sinks.push(action);
         }
-        sinks
-            .sort_unstable_by(|one, other| (one.level, &one.sink).cmp(&(other.level, &other.sink)));
+        // A sort takes more code, and there are few.
+        let mut sorted: Vec<SinkOrigin> = Vec::with_capacity(sinks.len());
+        for sink in sinks {
+            let order = (sink.level, &sink.sink);
+            let at = sorted.partition_point(|other| (other.level, &other.sink) < order);
+            sorted.insert(at, sink);
+        }
         Provenance {
             instruction_known: self.run.is_some_and(RunValues::is_instructed),
             lowest,
             reach,
-            sinks,
+            sinks: sorted,
         }
     }
 
@@ -164,8 +175,8 @@ impl Call<'_> {
             {
                 pairs.push((pointer, first, second));
             }
-            for other in joined::seconds(pointer) {
-                if let Some((second, name)) = texts.iter().find(|(it, _)| it.pointer == other)
+            for (second, name) in &texts {
+                if joined::is_pair(pointer, &second.pointer)
                     && !(self.is_stated(argument) && self.is_stated(second))
                 {
                     pairs.push((pointer, *text, *name));
@@ -207,9 +218,10 @@ impl Call<'_> {
     #[must_use]
     pub fn sent(&self) -> (Vec<u64>, bool) {
         let (mut sent, mut incomplete) = extract::arguments(self.key, self.input, self.declared());
-        if let Some(answers) = self.answers {
-            let (answered, more) = extract::arguments(self.key, answers, None);
-            sent.extend(answered);
+        let resource = Json::String(self.resource.to_owned());
+        for beside in [Some(&resource), self.answers].into_iter().flatten() {
+            let (found, more) = extract::arguments(self.key, beside, None);
+            sent.extend(found);
             incomplete |= more;
         }
         let is_known = |text: &str| {
@@ -230,9 +242,9 @@ impl Call<'_> {
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
         let (arguments, more) = arguments(self.roles, self.input);
-        let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
+        let sinks = || arguments.iter().filter(|argument| argument.role == Role::Sink);
         let mut stated: Vec<u64> =
-            sinks.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect();
+            sinks().flat_map(|argument| lookup::hashes(self.key, argument.value)).collect();
         // If there are more arguments, some of them may be contents. So no names are stated then.
         if !more {
             let names = self.names_in_sinks(&arguments).found.into_iter();
@@ -244,7 +256,14 @@ impl Call<'_> {
         if self.untrusted_resource().is_some() {
             stated.extend(lookup::hashes(self.key, &Json::String(self.resource.to_owned())));
         }
-        stated.extend(self.high_risk.then(|| action::tool(self.key, self.tool)));
+        if self.high_risk {
+            stated.push(action::tool(self.key, self.tool));
+            for sink in sinks() {
+                each_leaf(sink.value, &mut |leaf| {
+                    stated.extend(leaf.as_str().and_then(|text| joined::itself(self.key, text)));
+                });
+            }
+        }
         stated
     }
 
@@ -317,9 +336,9 @@ impl Call<'_> {
         (run.is_planned(from) && !run.is_planned(chosen)).then_some(value)
     }
 
-    /// Where an argument's value came from; `None` if it names no destination.
-    fn origin(&self, argument: &Argument<'_>) -> Option<SinkOrigin> {
-        let known = &OfRun(self.run);
+    /// Where the value of one of the arguments came from; `None` if it names no destination.
+    fn origin(&self, argument: &Argument<'_>, all: &[Argument<'_>]) -> Option<SinkOrigin> {
+        let (known, nowhere) = (&OfRun(self.run), Found { level: Level::Nowhere, source: None });
         let folders = match argument.role {
             Role::Detail => folders(argument.value),
             _ => Vec::new(),
@@ -337,16 +356,43 @@ impl Call<'_> {
                 [&argument.pointer, "#links"].concat(),
             ),
             // A tool can take an empty filter for "all".
-            Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => {
-                (Found { level: Level::Nowhere, source: None }, argument.pointer.clone())
+            Role::Sink
+                if self.high_risk
+                    && argument.named
+                    && has_blank(argument.value)
+                    && !self.is_left_out(argument) =>
+            {
+                (nowhere, argument.pointer.clone())
             }
-            Role::Sink => (self.sink(argument, known)?, argument.pointer.clone()),
+            Role::Sink => {
+                let found = self.sink(argument, known)?;
+                let is_above = self.high_risk
+                    && found.level == Level::Instruction
+                    && self.is_above(argument, all);
+                (if is_above { nowhere } else { found }, argument.pointer.clone())
+            }
         };
         let is_planned = || self.is_stated(argument) || self.choice(argument).is_some();
         if found.level < Level::Instruction && is_planned() {
             return Some(SinkOrigin::new(sink, Level::Instruction));
         }
         Some(self.with_source(SinkOrigin::new(sink, found.level), found))
+    }
+
+    /// Whether an argument names only a folder of what the user named, such as `/work` after "delete /work/exports". The
+    /// first of two arguments that name a destination together may: `acme` of `acme/shop`.
+    fn is_above(&self, argument: &Argument<'_>, all: &[Argument<'_>]) -> bool {
+        let mut is_above = false;
+        each_leaf(argument.value, &mut |leaf| {
+            let is_said = |hash| self.is_said(hash);
+            is_above |= leaf.as_str().is_some_and(|it| joined::is_above(self.key, it, &is_said));
+        });
+        let is_second = |it: &Argument<'_>| {
+            it.role == Role::Sink
+                && it.value.as_str().is_some_and(|text| !text.is_empty())
+                && joined::is_pair(&argument.pointer, &it.pointer)
+        };
+        is_above && !all.iter().any(is_second)
     }
 
     fn with_source(&self, mut origin: SinkOrigin, found: Found) -> SinkOrigin {
@@ -359,15 +405,22 @@ impl Call<'_> {
         origin
     }
 
-    /// Whether an argument is a flag with the value that the tool's schema says it has if it is left out.
+    /// Whether an argument has the value that the tool's schema says it has if it is left out. An argument that the schema
+    /// requires is never left out.
     fn is_left_out(&self, argument: &Argument<'_>) -> bool {
-        let Json::Bool(flag) = argument.value else { return false };
         let default = || {
-            let properties = RawObject::parse(self.schema?)?.object("properties")?;
-            let property = properties.object(argument.pointer.strip_prefix('/')?)?;
-            property.get("default")?.parse().ok()
+            let name = argument.pointer.strip_prefix('/')?;
+            // Most schemas have none.
+            let schema = self.schema.filter(|schema| schema.contains("\"default\""))?;
+            let schema = RawObject::parse(schema)?;
+            let property = schema.object("properties")?.object(name)?;
+            let default = json::parse(property.get("default")?.as_bytes()).ok()?;
+            let required = schema.get("required").and_then(|it| json::parse(it.as_bytes()).ok());
+            let is_required = matches!(required, Some(Json::Array(names))
+                if names.iter().any(|it| it.as_str() == Some(name)));
+            (!is_required).then_some(default)
         };
-        default() == Some(*flag)
+        default().as_ref() == Some(argument.value)
     }
 
     /// The level of a sink. [`Self::names_in_sinks`] judges the names in the arguments if the schema declares any, but

@@ -16,6 +16,9 @@ pub const TOOL: &str = "#tool";
 /// becomes a number of up to four digits. Without registered ones, the caller names the arguments.
 const MAX_SHOWN_BYTES: usize = 384;
 
+/// What may follow the last name of a sink.
+const MARKS: [&str; 3] = ["#links", "#name", "#pair"];
+
 /// Sinks that a reason has a sentence for. The others are only in the explanation's list.
 const MAX_SENTENCES: usize = 4;
 
@@ -46,7 +49,8 @@ pub struct SinkOrigin {
     pub level: Level,
     /// A JSON Pointer to the argument, shortened. `#links` after it: a link or address inside of a content. `#name` after
     /// it: its last name, which the tool's schema does not declare. `#pair` after it: what it names together with another
-    /// argument, or the two parts of `owner/name`. `…` at its end: it is longer. `#tool`: the action itself.
+    /// argument, or the two parts of `owner/name`. `…` at its end: it is longer. `#tool`: the action itself. `*` in it: a
+    /// name in which the shield found something.
     pub sink: String,
     /// The tool of that call, as `server/tool`. Of `#tool`: the tool that is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,6 +131,26 @@ impl Provenance {
         self
     }
 
+    /// The first [`MAX_EXPLAINED_SINKS`] sinks, with `*` in place of each name that is hidden. So is a name of which a
+    /// pointer would show only the beginning.
+    #[must_use]
+    pub fn masked(mut self, is_hidden: &dyn Fn(&str) -> bool) -> Self {
+        self.sinks.truncate(MAX_EXPLAINED_SINKS);
+        let masked = |step: &str| {
+            let marked = MARKS.iter().find_map(|mark| Some((step.strip_suffix(*mark)?, *mark)));
+            let (name, mark) = marked.unwrap_or((step, ""));
+            let is_long = name.len() > MAX_SHOWN_BYTES;
+            match is_long || is_hidden(&name.replace("~1", "/").replace("~0", "~")) {
+                true => ["*", mark].concat(),
+                false => step.to_owned(),
+            }
+        };
+        for origin in &mut self.sinks {
+            origin.sink = origin.sink.split('/').map(masked).collect::<Vec<_>>().join("/");
+        }
+        self
+    }
+
     /// The sinks of one level.
     pub fn of_level(&self, level: Level) -> impl Iterator<Item = &str> {
         self.sinks.iter().filter(move |sink| sink.level == level).map(|sink| sink.sink.as_str())
@@ -147,6 +171,35 @@ impl Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_hidden_is_in_no_pointer() {
+        let long = ["/", &"a".repeat(MAX_SHOWN_BYTES + 1)].concat();
+        for (pointer, expected) in [
+            ("", ""),
+            ("#tool", "#tool"),
+            ("#resource", "#resource"),
+            ("/to/0#links", "/to/0#links"),
+            ("/a@b", "/*"),
+            ("/a@b/c~1@/d#name", "/*/*/d#name"),
+            ("/to/a@b#name", "/to/*#name"),
+            ("/a@b#c#pair", "/*#pair"),
+            (
+                "request/params/inputResponses/a@b/content",
+                "request/params/inputResponses/*/content",
+            ),
+            (long.as_str(), "/*"),
+        ] {
+            let found = Provenance {
+                instruction_known: false,
+                lowest: Level::Nowhere,
+                reach: Reach::Outside,
+                sinks: vec![SinkOrigin::new(pointer.to_owned(), Level::Nowhere)],
+            };
+            let found = found.masked(&|name| name.contains('@'));
+            assert_eq!(found.sinks[0].sink, expected, "{pointer}");
+        }
+    }
 
     #[test]
     fn a_long_pointer_is_shortened_and_says_so() {

@@ -91,16 +91,17 @@ pub fn each_link(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     let decoded = text.contains('&').then(|| escapes::decode(text, entity).0);
     let html = decoded.as_deref().unwrap_or(text);
     let plain = html.contains('\\').then(|| without_backslashes(html));
+    let css = html.contains('\\').then(|| without_css_escapes(html)).filter(|it| is_css(it));
     let mut hidden = |link: &str| {
         if !seen.contains(&link) && !is_inert(link) {
             found(link);
         }
     };
-    for form in [decoded.as_deref(), plain.as_deref()].into_iter().flatten() {
+    for form in [decoded.as_deref(), plain.as_deref(), css.as_deref()].into_iter().flatten() {
         extract::each_link(form, &mut hidden);
     }
     let mut all = true;
-    for form in [Some(html), plain.as_deref()].into_iter().flatten() {
+    for form in [Some(html), plain.as_deref(), css.as_deref()].into_iter().flatten() {
         all &= each_target(form, &mut hidden);
     }
     all
@@ -132,19 +133,50 @@ fn without_backslashes(text: &str) -> String {
     out
 }
 
+/// As CSS reads it: up to six hexadecimal digits after a backslash, and one space after them, are a character. A backslash
+/// before punctuation is not part of the text.
+fn without_css_escapes(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut out = String::with_capacity(text.len());
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let digits = part.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
+        let (code, rest) = part.split_at_checked(digits).unwrap_or(("", part));
+        match u32::from_str_radix(code, 16).ok().and_then(char::from_u32) {
+            Some(character) => {
+                out.push(character);
+                out.push_str(rest.strip_prefix([' ', '\t', '\n']).unwrap_or(rest));
+            }
+            None => {
+                // `\n` of a program's text is no letter of a URL.
+                out.push_str(if part.starts_with(char::is_alphanumeric) { "\\" } else { "" });
+                out.push_str(part);
+            }
+        }
+    }
+    out
+}
+
+/// Whether a text has what loads an address in CSS.
+fn is_css(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["url(", "image-set(", "@import"].iter().any(|loads| text.contains(*loads))
+}
+
 /// Calls `found` with each URL in an attribute of HTML, a link of Markdown or `url(…)` of CSS, as a whole. A browser goes
-/// to all of it, also to spaces, quotes and punctuation at which the text seems to end the URL. Returns whether all were
-/// read.
+/// to all of it, also to spaces, quotes and punctuation at which the text seems to end the URL. Also calls it with each mail
+/// address that is percent-encoded after `mailto:`. Returns whether all were read.
 fn each_target(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     let mut read = 0;
     for (at, mark) in text.match_indices(['=', '(', ':']) {
         let (Some(before), Some(after)) = (text.get(..at), text.get(at + 1..)) else { continue };
+        let is_mail = mark == ":" && ends_with_any(before, &["mailto"]);
         let any_scheme = match mark {
             "=" if ends_with_any(before.trim_end(), &["href", "src"]) => true,
             "=" if ends_with_any(before.trim_end(), &ATTRIBUTES) => false,
             "(" if before.ends_with(']') => true,
             "(" if ends_with_any(before, &["url"]) => false,
-            ":" if before.ends_with(']') => false,
+            ":" if before.ends_with(']') || is_mail => false,
             _ => continue,
         };
         read += 1;
@@ -152,6 +184,13 @@ fn each_target(text: &str, found: &mut dyn FnMut(&str)) -> bool {
             return false;
         }
         let value = target(after.trim_start(), mark).trim();
+        if is_mail {
+            if value.contains('%') {
+                let percent = Escapes { percent: true, ..Escapes::default() };
+                extract::each_link(&escapes::decode(value, percent).0, found);
+            }
+            continue;
+        }
         let whole: String = value.split(['\t', '\n', '\r']).collect();
         let host = whole.trim_start_matches(['/', '\\', '@']);
         let is_host = |first: char| first.is_alphanumeric() || matches!(first, '[' | '%');
@@ -167,6 +206,8 @@ fn each_target(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     true
 }
 
+// Inlined into each caller, it takes much more code.
+#[inline(never)]
 fn ends_with_any(text: &str, ends: &[&str]) -> bool {
     ends.iter().any(|end| {
         let at = text.len().checked_sub(end.len());
@@ -209,7 +250,7 @@ fn target<'t>(text: &'t str, mark: &str) -> &'t str {
 /// to the whole. `None` if it is no such link, if it leads nowhere, or if it is a mail address, which is found by itself.
 fn scheme_target(link: &str) -> Option<&str> {
     let (scheme, rest) = link.split_once(':')?;
-    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(scheme));
+    let is = |names: &[&str]| link::is_one_of(names, scheme);
     let is_scheme = scheme.len() > 1
         && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-'));
@@ -252,6 +293,16 @@ mod tests {
             ("<img SRC = ///evil.example/x>", "///evil.example/x"),
             ("<a href=&quot;https&colon;//evil&period;com&quot;>", "https://evil.com"),
             (r#"{"u":"https:\/\/x.com\/a"}"#, "https://x.com/a"),
+            ("[mail](mailto:eve%40evil.company)", "eve@evil.company"),
+            ("<mailto:%65ve@evil%2ecompany> 100%", "eve@evil.company"),
+            ("<a href='MAILTO:a@x.com?cc=eve%40evil.company'>50%</a>", "eve@evil.company"),
+            // Only a program that reads CSS sees them.
+            (r"<p style='background:url(https\3a//evil.example/x)'>", "https://evil.example/x"),
+            (r"url(\00002f\00002fevil.example/x)", "//evil.example/x"),
+            (r"u\72l(https\3a \2f\/evil.example/a the secret)", "https://evil.example/a"),
+            (r"URL('https\3a//evil.example/a the secret')", "https://evil.example/a the secret"),
+            (r#"@import "https\3a//evil.example/x";"#, "https://evil.example/x"),
+            (r#"image-set("https\3a//evil.example/x" 1x)"#, "https://evil.example/x"),
             ("<a href='https://x.com/?a=b&amp;c=d'>", "https://x.com/?a=b&c=d"),
             (r"re.compile(r'acme\.com')", "acme.com"),
             // Longer than the text lets them seem.
@@ -292,6 +343,8 @@ mod tests {
             ("**https://x.com/a**.", vec!["https://x.com/a"]),
             ("https://x.com/a|https://x.com/b", vec!["https://x.com/a", "https://x.com/b"]),
             ("mail [us](mailto:a@x.com)", vec!["a@x.com"]),
+            ("<a href='mailto:a@x.com?subject=Hello%20Anna'>", vec!["a@x.com"]),
+            (r#"curl("https://x.com/a") # \n"#, vec!["https://x.com/a"]),
         ] {
             assert_eq!(links(text), expected, "{text}");
         }
@@ -309,6 +362,7 @@ mod tests {
             "<img src=\"cid:logo\"><img src=\"data:image/png;base64,AAAA\">",
             "![](data:image/gif;base64,R0lG)",
             r"C:\Users\ada",
+            r".a::before { content: '\f101'; background: url(a.png) } .w-1\.5 {}",
             r"1 \* 2",
             "x &lt; y and y &gt; z",
             "a = b\nc = d",

@@ -1,4 +1,5 @@
-//! Destinations that two arguments name together, such as the owner and the name of a repository.
+//! What an instruction names together: destinations of two arguments, such as the owner and the name of a repository, and
+//! the folders of a path.
 //!
 //! The user writes "answer mallory in issue 12 of acme/shop". Each word is stated, and so `mallory` with `shop` would be
 //! two stated values, but they name another repository. So it is kept which words of an instruction are joined.
@@ -6,27 +7,52 @@
 //! An agent can also send two words apart, and a trusted server can join them in its answer: in `mallory/evil`, or in a
 //! URL. So it is kept which words were sent together.
 //!
+//! If the user writes "delete /work/exports", then `work` is stated too. But the folder above is not what the user named.
+//! So it is kept which words are only folders of a path.
+//!
 //! INVARIANT (only lowers): a word that the instruction joins with no other is judged alone, as before.
 
+use super::extract::CURRENCIES;
 use super::key::{Hashes, ValueKey};
+use super::link::is_url;
 use super::normal::Form;
 use crate::json::Json;
 
-/// Names of two arguments of one object that name a destination together.
+/// Names of two arguments of one object that name a destination together, without [`ENDS`].
 #[rustfmt::skip]
-const PAIRS: [(&str, &str); 23] = [
+const PAIRS: [(&str, &str); 22] = [
     ("bucket", "key"), ("bucket", "object"), ("database", "table"), ("dataset", "table"), ("group", "project"),
     ("local_part", "domain"), ("namespace", "project"), ("namespace", "repo"), ("org", "project"), ("org", "repo"),
     ("organization", "project"), ("organization", "repo"), ("organization", "repository"), ("owner", "project"),
     ("owner", "repo"), ("owner", "repository"), ("project", "dataset"), ("schema", "table"), ("user", "domain"),
-    ("user", "repo"), ("username", "domain"), ("workspace", "repo"), ("workspace", "repo_slug"),
+    ("user", "repo"), ("username", "domain"), ("workspace", "repo"),
 ];
 
-/// The pointers to the arguments that can be the second one of a pair with this argument, or none.
-pub fn seconds(pointer: &str) -> impl Iterator<Item = String> {
-    let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
-    let pairs = PAIRS.iter().filter(move |(first, _)| first.eq_ignore_ascii_case(name));
-    pairs.map(move |(_, second)| [parent, "/", second].concat())
+/// Ends of an argument's name that say only how it names its destination: `project_id`, `repoFullName`.
+#[rustfmt::skip]
+const ENDS: [&str; 11] = [
+    "_full_name", "_name", "_id", "_path", "_slug", "FullName", "Name", "Id", "ID", "Path", "Slug",
+];
+
+/// Whether two pointers lead to arguments of one object that name a destination together, in this order.
+#[must_use]
+pub fn is_pair(pointer: &str, other: &str) -> bool {
+    let (Some((parent, first)), Some((other, second))) =
+        (pointer.rsplit_once('/'), other.rsplit_once('/'))
+    else {
+        return false;
+    };
+    parent == other && seconds(first).any(|name| is_named(second, name))
+}
+
+/// The names of arguments that can be the second one of a pair with this name, or none.
+fn seconds(name: &str) -> impl Iterator<Item = &'static str> {
+    PAIRS.iter().filter(move |(first, _)| is_named(name, first)).map(|(_, second)| *second)
+}
+
+fn is_named(argument: &str, name: &str) -> bool {
+    let stem = ENDS.iter().find_map(|end| argument.strip_suffix(end)).unwrap_or(argument);
+    stem.eq_ignore_ascii_case(name)
 }
 
 /// The two words of `acme/shop`, if the argument is one whose name a pair has as the second.
@@ -38,7 +64,7 @@ pub fn words<'t>(pointer: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
 
 fn words_of<'t>(name: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
     let (first, second) = text.split_once('/')?;
-    let is_second = PAIRS.iter().any(|(_, second)| second.eq_ignore_ascii_case(name));
+    let is_second = PAIRS.iter().any(|(_, second)| is_named(name, second));
     let fits = is_second && !first.is_empty() && !second.is_empty() && !second.contains('/');
     fits.then_some((first, second))
 }
@@ -49,16 +75,20 @@ pub const MAX_JOINED: usize = 1_024;
 /// Words before a word that are joined with it: `acme` and `web` of `dev.azure.com/acme/shop/_git/web`.
 const MAX_BEFORE: usize = 4;
 
+/// The hashes of the words that an instruction joins, and of the folders of its paths.
+#[must_use]
+pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
+    joins(key, instruction).into_iter().chain(folders(key, instruction)).collect()
+}
+
 /// The hashes of the words that an instruction joins with `/`, `@` or another sign of URLs: one for each second word, and
 /// one for each pair of it and a word before it. `group/sub` of `group/sub/app` is such a word too. No value has such a
 /// hash, because no normal form contains the byte 0xff. At most [`MAX_JOINED`]. If second words are missing, there is one
-/// that says that there are [`more`]. A missing pair can only lower levels. Sorted.
-#[must_use]
-pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
+/// that says that there are [`more`]. A missing pair can only lower levels.
+fn joins(key: &ValueKey, instruction: &str) -> Hashes {
     let mut hashes = Hashes::default();
     let is_edge = |letter: char| !letter.is_alphanumeric();
-    let gaps = [' ', '\t', '\n', '\r', ',', ';', '(', ')', '"', '`', '\''];
-    let tokens = instruction.split(gaps).map(|token| token.trim_matches(is_edge));
+    let tokens = instruction.split(GAPS).map(|token| token.trim_matches(is_edge));
     let tokens = tokens.map(|token| (token, token.split(SIGNS).filter(|word| !word.is_empty())));
     let tokens: Vec<(&str, Vec<&str>)> = tokens.map(|(it, words)| (it, words.collect())).collect();
     for word in tokens.iter().flat_map(|(_, words)| words.iter().skip(1)) {
@@ -80,9 +110,68 @@ pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
             }
         }
     }
-    let mut hashes: Vec<u64> = hashes.into_iter().collect();
-    hashes.sort_unstable();
     hashes
+}
+
+/// What separates the words of an instruction.
+const GAPS: [char; 11] = [' ', '\t', '\n', '\r', ',', ';', '(', ')', '"', '`', '\''];
+
+const SLASHES: [char; 2] = ['/', '\\'];
+
+/// Folders in the paths of one instruction, and words with which its paths end: those of some 100 paths.
+pub const MAX_FOLDERS: usize = 256;
+
+/// The hashes that say which words of an instruction are folders ([`above`]), and with which words its paths end
+/// ([`itself`]). If there are more than [`MAX_FOLDERS`], one hash says that each word can be a folder. A URL has none.
+fn folders(key: &ValueKey, instruction: &str) -> Hashes {
+    let is_edge = |letter: char| !letter.is_alphanumeric();
+    let (paths, words): (Vec<&str>, Vec<&str>) =
+        instruction.split(GAPS).partition(|word| word.contains(SLASHES));
+    let words: Hashes = words.iter().filter_map(|word| itself(key, word)).collect();
+    let (mut folders, mut ends) = (Hashes::default(), Hashes::default());
+    for path in paths.iter().map(|path| path.trim_end_matches(is_edge)).filter(|it| !is_url(it)) {
+        if ends.len() < MAX_FOLDERS {
+            ends.extend(itself(key, path));
+        }
+        // "Give Anna access to Anna/plan.md" names `Anna`. A user who begins paths with a slash writes `/backups`, and
+        // "the backups in /backups/old" does not name it.
+        let is_relative = !path.starts_with(['/', '\\', '~']);
+        let is_named = |folder: &str| {
+            let is_word = || itself(key, folder).is_some_and(|it| words.contains(&it));
+            is_relative && (CURRENCIES.contains(&folder) || is_word())
+        };
+        for folder in path.rsplit(SLASHES).skip(1).filter(|folder| !is_named(folder)) {
+            let is_full = folders.len() >= MAX_FOLDERS;
+            folders.extend(if is_full { Some(key.hash(FOLDER)) } else { above(key, folder) });
+        }
+    }
+    folders.extend(ends);
+    folders
+}
+
+/// What hashes of [`folders`] begin with. Without a word after it, each word can be a folder.
+const FOLDER: &[u8] = b"\xff^";
+
+/// Whether an instruction names only something below a path: after "delete /work/exports", `/work` is above it. The last
+/// component counts, because a tool can begin its paths elsewhere.
+pub fn is_above(key: &ValueKey, path: &str, is_said: &dyn Fn(Option<u64>) -> bool) -> bool {
+    (is_said(above(key, path)) || is_said(Some(key.hash(FOLDER)))) && !is_said(itself(key, path))
+}
+
+fn above(key: &ValueKey, path: &str) -> Option<u64> {
+    of_last(key, FOLDER, path)
+}
+
+/// The hash that says that an instruction or an approver names a path itself.
+#[must_use]
+pub fn itself(key: &ValueKey, path: &str) -> Option<u64> {
+    of_last(key, b"\xff$", path)
+}
+
+/// A component such as `.` has no normal form.
+fn of_last(key: &ValueKey, kind: &[u8], path: &str) -> Option<u64> {
+    let mut form = Form::new();
+    path.rsplit(SLASHES).find_map(|part| Some(key.hash(&[kind, form.of(part)?].concat())))
 }
 
 /// The hashes of the words that a call names together, and that are not known together: neither the instruction joins
@@ -124,10 +213,11 @@ fn each_pair<'v>(input: &'v Json, found: &mut dyn FnMut(&'v str, &'v str)) {
         if let Some((first, second)) = words_of(name, text) {
             found(first, second);
         }
-        for (_, second) in PAIRS.iter().filter(|(first, _)| first.eq_ignore_ascii_case(name)) {
-            let mut others = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(second));
-            if let Some(Json::String(second)) = others.next().map(|(_, other)| other) {
-                found(text, second);
+        for second in seconds(name) {
+            for (_, other) in fields.iter().filter(|(name, _)| is_named(name, second)) {
+                if let Json::String(other) = other {
+                    found(text, other);
+                }
             }
         }
     }
@@ -189,7 +279,7 @@ mod tests {
             ("Tag group/sub/app", "group/sub app", "tag"),
             ("Drop (db/schema/t).", "db t", "drop"),
         ] {
-            let stated = stated(&KEY, instruction);
+            let stated = joins(&KEY, instruction);
             let (first, last) = joined.split_once(' ').unwrap();
             let has = |hash: Option<u64>| stated.contains(&hash.unwrap());
             assert!(has(pair(&KEY, first, last)) && has(second(&KEY, last)), "{instruction}");
@@ -200,31 +290,85 @@ mod tests {
 
     #[test]
     fn the_pairs_of_a_long_instruction_are_bounded() {
-        let list = |count: usize| -> Vec<u64> {
-            stated(&KEY, &(0..count).map(|at| format!("a{at}/b{at} ")).collect::<String>())
+        let list = |count: usize| {
+            joins(&KEY, &(0..count).map(|at| format!("a{at}/b{at} ")).collect::<String>())
         };
         let (fits, many) = (list(MAX_JOINED / 2 - 1), list(2_000));
         assert!(fits.len() < MAX_JOINED && !fits.contains(&more(&KEY)));
         assert!(fits.contains(&pair(&KEY, "a500", "b500").unwrap()));
         assert!(many.len() == MAX_JOINED && many.contains(&more(&KEY)));
-        let long = stated(&KEY, &(0..2_000).map(|at| format!("a{at}/")).collect::<String>());
+        let long = joins(&KEY, &(0..2_000).map(|at| format!("a{at}/")).collect::<String>());
         assert_eq!(long.len(), MAX_JOINED);
     }
 
     #[test]
     fn a_pair_is_two_arguments_of_one_object_or_one_that_has_both() {
-        let found = |pointer| seconds(pointer).collect::<Vec<_>>();
-        assert_eq!(found("/owner"), ["/project", "/repo", "/repository"]);
-        assert_eq!(found("/to/bucket"), ["/to/key", "/to/object"]);
-        assert!(found("/title").is_empty());
+        for (first, second, expected) in [
+            ("/owner", "/repo", true),
+            ("/owner", "/project", true),
+            ("/to/bucket", "/to/key", true),
+            ("/to/bucket", "/key", false),
+            ("/repo", "/owner", false),
+            ("/title", "/repo", false),
+            ("/owner_name", "/repoName", true),
+            ("/groupId", "/project_id", true),
+            ("/workspace", "/repo_slug", true),
+        ] {
+            assert_eq!(is_pair(first, second), expected, "{first} {second}");
+        }
         for (pointer, text, expected) in [
             ("/repo", "acme/shop", Some(("acme", "shop"))),
             ("/repo", "shop", None),
             ("/repo", "/shop", None),
             ("/repo", "a/b/c", None),
             ("/path", "acme/shop", None),
+            ("/project_id", "acme/shop", Some(("acme", "shop"))),
+            ("/projectId", "acme/shop", Some(("acme", "shop"))),
+            ("/repo_full_name", "acme/shop", Some(("acme", "shop"))),
+            ("/repository_name", "acme/shop", Some(("acme", "shop"))),
+            ("/_id", "acme/shop", None),
         ] {
             assert_eq!(words(pointer, text), expected, "{pointer} {text}");
         }
+    }
+
+    #[test]
+    fn a_folder_above_a_path_is_not_named() {
+        let is_above = |instruction: &str, path: &str| {
+            let stated = folders(&KEY, instruction);
+            is_above(&KEY, path, &|hash| hash.is_some_and(|hash| stated.contains(&hash)))
+        };
+        for (instruction, path) in [
+            ("Delete the folder /work/exports/ with all of it.", "/work"),
+            ("Delete the folder /work/exports/ with all of it.", "work"),
+            ("Delete the folder /work/exports/ with all of it.", r"\WORK\.\"),
+            ("Delete the folder /work/exports/ with all of it.", "'/work/'"),
+            ("Delete /notes/a.md", "notes"),
+            ("Delete notes/a.md.", "/notes"),
+            ("Delete /home/anna/notes/a.md", "anna/notes"),
+            ("Delete the backups in /backups/old", "/backups"),
+            ("Delete the backups in /backups/old", "backups"),
+            (r"Delete C:\work\exports", r"C:\work"),
+            ("删除/work/exports文件夹", "/work"),
+        ] {
+            assert!(is_above(instruction, path), "{path} after {instruction}");
+        }
+        for (instruction, path) in [
+            ("Delete the folder /work/exports/ with all of it.", "/work/exports"),
+            ("Delete the folder /work/exports/ with all of it.", "exports/"),
+            ("Delete /work and log it in /work/log.md", "/work"),
+            ("Delete /work/* and log it in /work/log.md", "/work/"),
+            ("Delete work, and log it in work/log.md", "work"),
+            ("Delete https://x.com/work/exports", "work"),
+            ("Delete x.com/work/exports", "work"),
+            ("Pay 50 EUR/month", "EUR"),
+        ] {
+            assert!(!is_above(instruction, path), "{path} after {instruction}");
+        }
+        // If not all folders of a long instruction are kept, each word can be one.
+        let long: String = (0..600).map(|at| format!(" /a{at}/b{at}")).collect();
+        let stated = folders(&KEY, &long);
+        assert!(stated.len() <= 2 * MAX_FOLDERS + 1);
+        assert!(is_above(&long, "/a599") && is_above(&long, "x") && !is_above(&long, "/a0/b0"));
     }
 }

@@ -93,7 +93,7 @@ impl<'t> Link<'t> {
         }
         let (scheme, place) =
             split_scheme(text).unwrap_or_else(|| ("", text.strip_prefix("//").unwrap_or(text)));
-        if !SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+        if !is_one_of(&SCHEMES, scheme) {
             return None;
         }
         let own_port = match scheme {
@@ -238,8 +238,18 @@ fn is_code(host: &str, after: &str) -> bool {
         || CODE.iter().any(|(first, second)| has(second, last) && has(first, before))
 }
 
-/// Whether a sorted list has the name, in any case.
-fn is_in(list: &[&str], name: &str) -> bool {
+/// Whether a list has the name, in any case.
+// Inlined into each caller, it takes much more code.
+#[inline(never)]
+#[must_use]
+pub fn is_one_of(list: &[&str], name: &str) -> bool {
+    list.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+/// The same for a sorted list in lower case.
+#[inline(never)]
+#[must_use]
+pub fn is_in(list: &[&str], name: &str) -> bool {
     let lower = || name.bytes().map(|byte| byte.to_ascii_lowercase());
     list.binary_search_by(|listed| listed.bytes().cmp(lower())).is_ok()
 }

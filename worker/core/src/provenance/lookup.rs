@@ -328,16 +328,21 @@ impl<'a> Lookup<'a> {
     }
 
     /// A URL by its parts: the host, the path as a whole or each of its components, each value of the query,
-    /// and the fragment.
+    /// and the fragment. A part that a trusted result had can be a secret: it goes only to a host that a trusted result had
+    /// too, and not to one that the user named.
     fn link(&mut self, link: Link<'_>) -> Found {
-        let Some(mut lowest) = self.place(link.host) else { return NOWHERE };
+        let Some(host) = self.place(link.host) else { return NOWHERE };
+        let goes = |part: &Found| host.level <= Level::Trusted || part.level != Level::Trusted;
+        let mut lowest = host;
         let page = link.page.and_then(|page| self.place(page));
         let path = page.is_none().then(|| link.path.split('/')).into_iter().flatten();
         for component in path.filter(|component| !component.is_empty()) {
-            lowest = lower(Some(lowest), self.component(component).unwrap_or(NOWHERE));
+            let found = self.component(component).filter(goes);
+            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
         }
         for part in link.query_parts().chain([link.fragment]).filter(|part| !part.is_empty()) {
-            lowest = lower(Some(lowest), self.part(part));
+            let found = self.part(part).filter(goes);
+            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
         }
         page.map_or(lowest, |page| lower(Some(lowest), page))
     }
@@ -351,11 +356,9 @@ impl<'a> Lookup<'a> {
         lowest.unwrap_or(NOWHERE)
     }
 
-    fn part(&mut self, part: &str) -> Found {
-        if self.take_room().is_none() {
-            return NOWHERE;
-        }
-        self.whole(part).unwrap_or(NOWHERE)
+    fn part(&mut self, part: &str) -> Option<Found> {
+        self.take_room()?;
+        self.whole(part)
     }
 
     /// Whether a text that is known nowhere contains an untrusted value, as it is or decoded. Nothing else

@@ -4,6 +4,8 @@
 //! Mentions of single people are not found: an answer often names whom it answers, and only that person is told. Nor are
 //! bots that [`BOTS`] and [`PROGRAMS`] do not have, because a text cannot tell them from people and from code.
 
+use super::link::{is_in, is_one_of};
+
 /// Bots that act on what somebody writes to them. So does each name that ends with `bot`. Sorted.
 const BOTS: &[&str] = &[
     "all-contributors",
@@ -69,7 +71,7 @@ pub fn each_reference<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
             continue;
         }
         let marked = text.get(before.len()..=before.len() + name.len()).unwrap_or_default();
-        let is_group = GROUPS.iter().any(|group| group.eq_ignore_ascii_case(name));
+        let is_group = is_one_of(&GROUPS, name);
         let is_glued = before.bytes().next_back().is_some_and(|byte| is_part(byte) || byte == b'.');
         match mark {
             // Slack's `<!channel>` and `<!subteam^S123>`.
@@ -118,7 +120,7 @@ fn is_command(line: &str) -> bool {
             Some((word, bot)) => {
                 !word.is_empty() && !bot.is_empty() && [word, bot].concat().bytes().all(is_part)
             }
-            None => COMMANDS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok(),
+            None => is_in(COMMANDS, word),
         },
         None => PROGRAMS.contains(&first) && words.next().is_some(),
     }
@@ -135,8 +137,7 @@ fn is_bot(name: &str, after: &str) -> bool {
     }
     let is_next = |next: char| next.is_ascii_alphabetic();
     let is_member = || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(is_next));
-    let name = name.to_ascii_lowercase();
-    BOTS.binary_search(&name.as_str()).is_ok() || (name.ends_with("bot") && !is_member())
+    is_in(BOTS, name) || (name.to_ascii_lowercase().ends_with("bot") && !is_member())
 }
 
 /// Whether what follows a repository is the number of an issue (`#12`, `!12`) or a commit (`@9f2c1ab`).

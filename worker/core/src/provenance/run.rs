@@ -85,7 +85,8 @@ pub struct RunValues {
     key: Option<u32>,
     values: HashMap<u64, Value, BuildHasherDefault<AlreadyHashed>>,
     planned: Hashes,
-    at_most: HashMap<u64, f64>,
+    /// Sorted by the hash.
+    at_most: Vec<(u64, f64)>,
     sources: Vec<Source>,
     rows: usize,
     stated: usize,
@@ -141,7 +142,13 @@ impl RunValues {
     /// Whether the plan allows this number for the argument with this [`super::lookup::limited`] hash.
     #[must_use]
     pub fn is_within(&self, hash: u64, number: f64) -> bool {
-        number >= 0.0 && self.at_most.get(&hash).is_some_and(|most| number <= *most)
+        let limit = self.limit(hash).ok().and_then(|at| self.at_most.get(at));
+        number >= 0.0 && limit.is_some_and(|(_, most)| number <= *most)
+    }
+
+    /// The place of a limit, or where it belongs.
+    fn limit(&self, hash: u64) -> Result<usize, usize> {
+        self.at_most.binary_search_by_key(&hash, |(known, _)| *known)
     }
 
     /// The result at a position, and its number from 1.
@@ -183,8 +190,13 @@ impl RunValues {
         self.planned.extend(planned.iter().take(room));
         let room = MAX_STATED_VALUES.saturating_sub(self.at_most.len());
         for (hash, most) in at_most.iter().take(room) {
-            let known = self.at_most.entry(*hash).or_insert(*most);
-            *known = known.max(*most);
+            let at = self.limit(*hash).unwrap_or_else(|at| {
+                self.at_most.insert(at, (*hash, *most));
+                at
+            });
+            if let Some((_, known)) = self.at_most.get_mut(at) {
+                *known = known.max(*most);
+            }
         }
         for hash in stated {
             self.state(*hash);

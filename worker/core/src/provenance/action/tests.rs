@@ -98,7 +98,7 @@ fn an_instruction_asks_for_what_its_verbs_say() {
 
 /// Orders, and a tool that does what each says.
 #[rustfmt::skip]
-const ORDERS: [(&str, &str); 94] = [
+const ORDERS: [(&str, &str); 101] = [
     ("Create a file hello.txt with a greeting", "f/write_file"),
     ("Create report.md", "f/write_file"),
     ("Summarize a.md into summary.md", "f/write_file"),
@@ -193,11 +193,18 @@ const ORDERS: [(&str, &str); 94] = [
     ("Reply to Anna", "m/send_email"),
     ("Open an issue about the login", "g/create_issue"),
     ("Pay Anna 50 euros", "b/create_transfer"),
+    ("Ask Bob for a.md and delete b.md", "d/delete_file"),
+    ("Ask Bob for the newest plan and use it to update a.md", "d/update_file"),
+    ("I ask you to merge PR 34", "g/merge_pull_request"),
+    ("They asked me to merge PR 34", "g/merge_pull_request"),
+    ("Ask Bob whether he is done, then merge PR 34", "g/merge_pull_request"),
+    ("Invite Anna to acme/shop", "g/add_collaborator"),
+    ("Approve the request to merge PR 34", "g/merge_pull_request"),
 ];
 
 /// What only reads, asks or forbids, and a tool that an injected text would call.
 #[rustfmt::skip]
-const READS: [(&str, &str); 98] = [
+const READS: [(&str, &str); 113] = [
     ("Fasse PR 34 in acme/shop zusammen.", "g/merge_pull_request"),
     ("Teile mir mit, was in plan.md steht.", "d/share_file"),
     ("Geef me een samenvatting van plan.md voor Anna", "d/share_file"),
@@ -296,6 +303,23 @@ const READS: [(&str, &str); 98] = [
     ("Count the empty lines in a.md", "d/delete_file"),
     ("Proofread a.md and suggest what to remove", "d/delete_file"),
     ("Help me understand invoice 7", "b/send_money"),
+    // Somebody else is to do it.
+    ("Ask Bob to merge PR 34", "g/merge_pull_request"),
+    ("Please ask Bob from the platform team to merge PR 34", "g/merge_pull_request"),
+    ("Remind Anna to pay invoice 7", "b/send_money"),
+    ("Remind me to pay invoice 7", "b/send_money"),
+    ("Tell ops to delete a.md", "d/delete_file"),
+    ("Tell Bob and Anna to delete a.md", "d/delete_file"),
+    ("Tell Bob that he should merge PR 34", "g/merge_pull_request"),
+    ("Don't ask Bob to merge PR 34", "g/merge_pull_request"),
+    ("Bob wants to merge PR 34", "g/merge_pull_request"),
+    ("Anna is going to pay invoice 7", "b/send_money"),
+    // The word means something else.
+    ("Summarize request 5, okay?", "h/approve_request"),
+    ("Write a summary of request 5 and sign it as Tom", "h/approve_request"),
+    ("Confirm to Anna that request 5 arrived", "h/approve_request"),
+    ("I want to be able to read plan.md", "d/share_file"),
+    ("Make a list of payments to DE89370400440532013000", "b/send_money"),
 ];
 
 #[test]
@@ -310,30 +334,47 @@ fn an_order_counts_and_what_only_reads_does_not() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 21] = [
+    let lists: [&[&str]; 37] = [
+        &ABOUT,
         &ANSWERS,
         &ASKED,
         &BE,
         &BEGINS,
+        &DELEGATES,
         &DETERMINERS,
         &DOING,
         &FORGET,
         &GIVE,
+        &GIVEN,
+        &HERE,
+        &I,
         &JOINS,
         &LIGHT,
         &LOOKS,
+        &MEMBERS,
         &MODALS,
         &NOT_ANYWHERE,
+        &NOT_BEFORE,
         &NOT_BESIDE,
+        &NOUN_OR_VERB,
+        &NUMBERED,
+        &PARTICIPLES,
+        &PIPELINES,
         &PRONOUNS,
         &QUESTIONS,
+        &READING,
         &REPORTS,
+        &RIGHTS,
+        &THINGS,
         &TIMES,
         &USE,
         &USER,
         &WANT,
+        &WANTS,
+        &WEAK,
     ];
-    for list in lists {
+    let others = OTHERS.into_iter().flat_map(|(words, nexts)| [words, nexts]);
+    for list in lists.into_iter().chain(others) {
         assert!(list.is_sorted(), "{list:?}");
     }
     for (.., action) in PHRASES {

@@ -34,7 +34,7 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         verkopen verkoop 出售 卖 売却 売って"),
     ("book", "book reserve schedule rent hire buchen buche buch reservieren reserviere mieten réserver réserve \
         réservez reservar reserva reserve alquilar prenotare prenota boeken boek reserveren 预订 预约 預訂 予約"),
-    ("approve", "approve accept merge confirm authorize authorise sign okay genehmigen genehmige bestätigen bestätige \
+    ("approve", "approve accept merge confirm authorize authorise genehmigen genehmige bestätigen bestätige \
         freigeben annehmen approuver approuve accepter accepte confirmer aprobar aprueba aceptar confirmar aprovar \
         aprove aceitar approvare approva accettare confermare conferma goedkeuren accepteer bevestig 批准 同意 确认 承認 確認"),
     ("reject", "reject decline deny refuse dismiss ablehnen lehne zurückweisen rejeter rejette refuser refuse rechazar \
@@ -115,6 +115,12 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         iscriviti abonneren 订阅 購読"),
 ];
 
+/// Regular ends of English, and what a word has in their place in the infinitive.
+#[rustfmt::skip]
+pub(super) const ENDS: [(&str, &str); 8] = [
+    ("s", ""), ("es", ""), ("ies", "y"), ("d", ""), ("ed", ""), ("ied", "y"), ("ing", ""), ("ing", "e"),
+];
+
 /// Words that say little about what a tool does: another word of its name says more.
 #[rustfmt::skip]
 pub(super) const WEAK: [&str; 15] = [
@@ -125,8 +131,8 @@ pub(super) const WEAK: [&str; 15] = [
 /// Words for actions that are also words for things: `cancel_order` and `order_cancel` cancel.
 #[rustfmt::skip]
 pub(super) const THINGS: [&str; 38] = [
-    "access", "archive", "ban", "bill", "block", "book", "charge", "comment", "contact", "export", "file", "invoice",
-    "lock", "mail", "email", "message", "note", "order", "pay", "permission", "plan", "post", "purchase", "record",
+    "access", "archive", "ban", "bill", "block", "book", "charge", "comment", "contact", "email", "export", "file",
+    "invoice", "lock", "mail", "message", "note", "order", "pay", "permission", "plan", "post", "purchase", "record",
     "register", "release", "report", "reserve", "role", "sell", "share", "text", "tip", "trade", "transfer", "trash",
     "view", "visibility",
 ];
@@ -143,6 +149,9 @@ pub(super) const NOUNS: [(&str, &str); 9] = [
 pub(super) const LIGHT: [&str; 11] = [
     "arrange", "do", "initiate", "issue", "make", "makes", "place", "schedule", "set", "start", "submit",
 ];
+
+/// Words between such a verb and a noun that is only what something is about: "make a list of payments".
+pub(super) const ABOUT: [&str; 4] = ["about", "for", "of", "on"];
 
 /// Verbs that do this before some nouns only: "Anna gets a refund", but not "give Anna the order".
 pub(super) const GIVE: [&str; 7] = ["gave", "get", "gets", "give", "gives", "need", "needs"];
@@ -163,6 +172,17 @@ pub(super) const PHRASES: [(&str, &str, &str); 8] = [
     ("sag sage", "ab", "cancel"),
     ("nimm wirf", "raus weg", "delete"),
     ("take kick", "off out", "revoke"),
+];
+
+/// Words that mean something else together with the next word: the words, and the next ones.
+#[rustfmt::skip]
+pub(super) const OTHERS: [(&[&str], &[&str]); 6] = [
+    (&["merge"], &["conflict", "conflicts"]),
+    (&["access", "refund", "share"], &["policy"]),
+    (&["access", "change", "merge", "order", "pay", "purchase", "refund", "release", "transfer"], &["request", "requests"]),
+    (&["make"], &["sure"]),
+    (&["note"], &["that"]),
+    (&["confirm"], &["that", "to", "with"]),
 ];
 
 /// Words of tool names for rights, and for who has them.
@@ -228,6 +248,20 @@ pub(super) const LOOKS: [&str; 115] = [
     "view", "vérifie", "wonder", "zeig", "zeige", "zeigen",
 ];
 
+/// Words after which nothing is an order, wherever they are.
+pub(super) const READING: [&str; 7] = ["how", "know", "look", "ob", "whether", "why", "wonder"];
+
+/// Verbs that give an order to somebody else, if `to` or `that` follows and the agent is not named between: "ask Bob to
+/// merge it". And words directly before `to` for what somebody does without an order: "Bob wants to merge it".
+#[rustfmt::skip]
+pub(super) const DELEGATES: [&str; 13] = [
+    "ask", "asked", "asks", "instruct", "invite", "remind", "reminds", "request", "tell", "tells", "told", "urge", "warn",
+];
+pub(super) const WANTS: [&str; 6] = ["going", "hopes", "intends", "planning", "plans", "wants"];
+
+/// Who is named after such a verb if the order is for the agent: "they asked me to merge it".
+pub(super) const HERE: [&str; 3] = ["me", "us", "you"];
+
 /// First words of questions.
 #[rustfmt::skip]
 pub(super) const QUESTIONS: [&str; 66] = [
@@ -280,6 +314,9 @@ pub(super) const NOUN_OR_VERB: [&str; 81] = [
 
 /// What is often followed by its number, which is then no quantity: "invoice 7 and order 5".
 pub(super) const NUMBERED: [&str; 3] = ["invoice", "order", "release"];
+
+/// Users, as who can do something. "I want to be able to read it" gives nobody access.
+pub(super) const I: [&str; 7] = ["i", "i'd", "i'm", "me", "us", "we", "we'd"];
 
 /// Irregular participles of the table.
 #[rustfmt::skip]

@@ -1,6 +1,7 @@
 //! The values that a user's instruction states.
 
 use super::super::key::{Hashes, ValueKey};
+use super::super::link::{is_in, is_one_of};
 use super::super::normal::{Form, month};
 use super::scan::{Kind, scan};
 use super::text::{sorted, value};
@@ -20,7 +21,7 @@ const MIN_WORD_LETTERS: usize = 3;
 
 /// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to six words. A group
 /// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
-/// that only [counts or orders](counting). Of a word that is more than its [name or number](each_part), that is a value
+/// that only [counts or orders](counting), nor [`all`](is_all). Of a word that is more than its [name or number](each_part), that is a value
 /// too. At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
@@ -43,7 +44,9 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let counting = counting(instruction);
     scan(instruction, &mut |kind, span| {
         let place = place(instruction, span);
-        if !is_part(&numbers, place) && !is_within(&counting, place) {
+        let is_quoted = || instruction.get(..place.0).is_some_and(|it| it.ends_with(QUOTES));
+        let is_value = !is_all(span) || is_quoted();
+        if is_value && !is_part(&numbers, place) && !is_within(&counting, place) {
             value(key, &mut form, kind, span, take);
         }
     });
@@ -52,9 +55,14 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let numbers = self::numbers(&flat, &mut form);
     let words: Vec<&str> = flat.split(' ').filter(|word| !word.is_empty()).collect();
     for (at, word) in words.iter().enumerate() {
-        let is_counted = words.get(at + 1).is_some_and(|next| is_unit(next));
-        if !is_counted && !is_part(&numbers, place(&flat, word)) {
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        if !is_unit(next) && !is_part(&numbers, place(&flat, word)) {
             each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
+            let previous = at.checked_sub(1).and_then(|at| words.get(at));
+            if let Some(number) = with_thousands(previous.copied().unwrap_or_default(), word, next)
+            {
+                take(key.hash(number.as_bytes()));
+            }
         }
     }
     for count in 1..=MAX_GROUP_WORDS {
@@ -71,10 +79,30 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
                 continue;
             }
             for span in [Some(span), without_possessive(span)].into_iter().flatten() {
-                form.each(span, &mut |form| take(key.hash(form)));
+                if !is_all(span) {
+                    form.each(span, &mut |form| take(key.hash(form)));
+                }
             }
         }
     }
+}
+
+/// Words that many tools take for each record or person. "Summarize all others" does not name `all`; only a quoted one
+/// does.
+const ALL: [&str; 8] =
+    ["all", "any", "anybody", "anyone", "every", "everybody", "everyone", "everything"];
+
+fn is_all(text: &str) -> bool {
+    is_in(&ALL, bare(text))
+}
+
+const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '«', '»', '‘', '’'];
+
+/// A word without what is no letter or digit around it.
+// Inlined into each caller, it was larger and no faster.
+#[inline(never)]
+fn bare(word: &str) -> &str {
+    word.trim_matches(|character: char| !character.is_alphanumeric())
 }
 
 /// Chinese, Japanese and Korean, and their punctuation.
@@ -107,7 +135,7 @@ fn spaced(text: &str) -> Option<String> {
 
 /// Currencies (ISO 4217) that are written directly beside a number.
 #[rustfmt::skip]
-const CURRENCIES: [&str; 28] = [
+pub const CURRENCIES: [&str; 28] = [
     "AED", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR",
     "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "SEK", "SGD", "THB", "TRY", "USD", "ZAR",
 ];
@@ -117,8 +145,50 @@ const SIGNS: [(char, &str); 4] = [('€', "EUR"), ('$', "USD"), ('£', "GBP"), (
 const NAMES: [(&str, &str); 5] =
     [("euro", "EUR"), ("dollar", "USD"), ("pound", "GBP"), ("yen", "JPY"), ("franc", "CHF")];
 
+/// Currencies of countries that write a point before thousands.
+const POINTED: [&str; 6] = ["BRL", "DKK", "EUR", "NOK", "RON", "TRY"];
+
+/// The currency that a word names, and what else is in the word: `EUR` and `1200` of `EUR1200`, `EUR` and `45` of `45€`,
+/// `EUR` of `euros`.
+fn currency(word: &str) -> Option<(&'static str, &str)> {
+    let text = bare(word);
+    if !word.contains(char::is_alphabetic)
+        && let Some((_, currency)) = SIGNS.iter().find(|(sign, _)| word.contains(*sign))
+    {
+        return Some((*currency, text));
+    }
+    let one = text.strip_suffix('s').unwrap_or(text);
+    if let Some((_, currency)) = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(one)) {
+        return Some((*currency, ""));
+    }
+    CURRENCIES.iter().find_map(|currency| {
+        let number = text.strip_prefix(currency).or_else(|| text.strip_suffix(currency))?;
+        (number.is_empty() || is_amount(number)).then_some((*currency, number))
+    })
+}
+
+/// `1200` if a word is `1.200` and the currency beside it shows that the point is before thousands: in `€1.200`, `1.200 EUR`
+/// and "EUR 1.200". `None` for any other word.
+fn with_thousands(previous: &str, word: &str, next: &str) -> Option<String> {
+    let number = currency(word).map_or_else(|| bare(word), |(_, number)| number);
+    let (thousands, rest) = number.split_once('.')?;
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = matches!(thousands.len(), 1..=3) && rest.len() == 3 && !thousands.starts_with('0');
+    let ends = |word: &str| word.ends_with(['.', ',', ';', ':', '!', '?', ')']);
+    // A currency with another number belongs to that.
+    let alone = |word| currency(word).filter(|(_, number)| !is_amount(number));
+    let beside = currency(word)
+        .or_else(|| alone(next).filter(|_| !ends(word)))
+        .or_else(|| alone(previous).filter(|_| !ends(previous)));
+    let is_thousands = fits && is_number(thousands) && is_number(rest);
+    beside
+        .filter(|(currency, _)| is_thousands && is_one_of(&POINTED, currency))
+        .map(|_| [thousands, rest].concat())
+}
+
 /// Calls `found` with the names and numbers in a word: `acme/shop`, `shop` and `7` of `acme/shop#7`, `5` of `x=5`, `1200`
-/// and `EUR` of `EUR1200`, `EUR` of `45€` and of `euros`, `10` of `10%`. The number of `100%` is left out, because it is seldom meant: "I am 100% sure".
+/// and `EUR` of `EUR1200`, `EUR` of `45€` and of `euros`, `10` of `10%`. The number of `100%` is left out, because it is
+/// seldom meant: "I am 100% sure".
 fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
     for (at, sign) in word.match_indices(['#', '=']) {
         let after = word.get(at + 1..).unwrap_or_default();
@@ -137,25 +207,13 @@ fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
             }
         }
     }
-    for (sign, currency) in SIGNS {
-        if word.contains(sign) && !word.contains(char::is_alphabetic) {
-            found(currency);
-        }
-    }
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
-    for (name, currency) in NAMES {
-        if word.strip_suffix('s').unwrap_or(word).eq_ignore_ascii_case(name) {
-            found(currency);
-        }
-    }
-    let beside = CURRENCIES.iter().find_map(|currency| {
-        let number = word.strip_prefix(currency).or_else(|| word.strip_suffix(currency))?;
-        if is_amount(number) {
-            found(currency);
-        }
-        Some(number)
+    let beside = currency(word).map(|(currency, number)| {
+        found(currency);
+        number
     });
-    let percent = word.strip_suffix('%').filter(|number| *number != "100");
+    let bare = bare(word);
+    let is_percent = word.split_once(bare).is_some_and(|(_, after)| after.starts_with('%'));
+    let percent = Some(bare).filter(|number| is_percent && *number != "100");
     for number in [beside, percent].into_iter().flatten().filter(|number| is_amount(number)) {
         found(number);
     }
@@ -197,11 +255,15 @@ fn numbers(text: &str, form: &mut Form) -> Vec<Place> {
             && span.trim().contains(' ')
             && form.of(span).is_some_and(|form| !form.contains(&b' '))
         {
-            places.push(place(text, span));
+            insert(&mut places, place(text, span));
         }
     });
-    places.sort_unstable();
     places
+}
+
+/// Adds to a sorted list. A sort takes more code, and most items come in order.
+fn insert<T: Ord>(list: &mut Vec<T>, item: T) {
+    list.insert(list.partition_point(|other| *other < item), item);
 }
 
 /// Whether a span begins in one of these places, and does not cover the whole.
@@ -250,10 +312,7 @@ const UNITS_WITHOUT_GAPS: [&str; 46] = [
 ];
 
 fn is_unit(word: &str) -> bool {
-    let word =
-        word.trim_end_matches(|character: char| !character.is_alphanumeric() && character != '、');
-    UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(word))
-        || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(unit))
+    is_in(&UNITS, bare(word)) || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(unit))
 }
 
 /// Hours of the clock, and what follows them.
@@ -273,7 +332,7 @@ fn counting(text: &str) -> Vec<Word> {
     // The items of the list that the text is in, from 1 on. One item alone is no list.
     let (mut items, mut first_item) = (0, None);
     for (at, word) in words.iter().enumerate() {
-        let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
+        let bare = bare(word);
         if !is_amount(bare) {
             continue;
         }
@@ -290,7 +349,9 @@ fn counting(text: &str) -> Vec<Word> {
         let is_counted = is_unit(next);
         let Ok(number) = bare.parse::<u32>() else {
             // The half of a large number: `1.5亿`.
-            counting.extend(is_counted.then_some(found));
+            if is_counted {
+                insert(&mut counting, found);
+            }
             continue;
         };
         if matches!(after, "." | ")") && begins_item(text, found.1, previous) {
@@ -298,21 +359,19 @@ fn counting(text: &str) -> Vec<Word> {
                 1 => (items, first_item) = (1, Some(found)),
                 _ if number == items + 1 => {
                     items = number;
-                    counting.extend(first_item.take());
-                    counting.push(found);
+                    first_item.take().into_iter().for_each(|it| insert(&mut counting, it));
+                    insert(&mut counting, found);
                 }
                 _ => {}
             }
         }
-        let next = next.trim_end_matches(|character: char| !character.is_alphanumeric());
-        let followed = |by: &[&str]| by.iter().any(|unit| unit.eq_ignore_ascii_case(next));
+        let next = self::bare(next);
         let is_day = DAYS.contains(&number) && (is_month(previous) || is_month(next));
-        let is_hour = HOURS.contains(&number) && followed(&OF_THE_CLOCK);
+        let is_hour = HOURS.contains(&number) && is_one_of(&OF_THE_CLOCK, next);
         if is_day || is_hour || is_counted {
-            counting.push(found);
+            insert(&mut counting, found);
         }
     }
-    counting.sort_unstable();
     counting
 }
 
@@ -320,9 +379,8 @@ fn counting(text: &str) -> Vec<Word> {
 /// `13.` in `No. 13.` does not begin one.
 fn begins_item(text: &str, (start, _): Place, previous: &str) -> bool {
     let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
-    let sign = previous.trim_matches(|character: char| !character.is_alphanumeric());
     (before.is_empty() || before.ends_with(['\n', '.', ':', ';', '?', '!']))
-        && !NUMBER_SIGNS.iter().any(|it| it.eq_ignore_ascii_case(sign))
+        && !is_one_of(&NUMBER_SIGNS, bare(previous))
 }
 
 /// Whether a word is the name of a month. It begins with a capital, unlike the verb `may`.

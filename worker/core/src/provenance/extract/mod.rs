@@ -10,6 +10,7 @@ mod scan;
 mod text;
 mod tree;
 
+pub(super) use instruction::CURRENCIES;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
 pub use scan::each_link;
 pub use text::text;
