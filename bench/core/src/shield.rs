@@ -21,7 +21,8 @@ pub fn operations() -> Vec<Operation> {
             r#"{"id":"1' UNION SELECT password FROM users--","note":"see \u0026lt;b\u0026gt;"}"#
                 .to_owned()
         }),
-        inspected("shield_worst_case_64kb", false, worst_case),
+        inspected("shield_worst_case_64kb", false, || worst_case(65_536)),
+        inspected("shield_worst_case_short_64kb", false, || short_texts(65_536)),
     ];
     for (name, bytes) in [
         ("shield_tools_call_220b", 220),
@@ -59,11 +60,18 @@ pub fn ordinary(bytes: usize) -> String {
     frame.replace("\"body\":\"\"", &format!("\"body\":\"{body}\""))
 }
 
-/// A long text that is expensive to read: each byte is a token of SQL that begins patterns. It begins with an escape, so
-/// that it is read again in its decoded form. Many short texts can cost more: `shield_worst_case`, an example of the core,
-/// searches for them.
-pub fn worst_case() -> String {
-    format!("[\"%41 {}\"]", "'='".repeat(65_536 / 3))
+/// A long text that is expensive to read: a command could begin at each separator, and a separator can be an entity. It
+/// begins with an escape, so that it is read again in its decoded form. `shield_worst_case`, an example of the core,
+/// searches for such texts.
+pub fn worst_case(bytes: usize) -> String {
+    format!("[\"%41 {}\"]", "&&or`".repeat(bytes / 5))
+}
+
+/// Many short texts that are expensive to read: each is JSON with an escape in it. After some thousand of them, the shield
+/// decodes no more.
+fn short_texts(bytes: usize) -> String {
+    let text = r#""[\"%41\"]""#;
+    format!("[{}]", vec![text; bytes / (text.len() + 1)].join(","))
 }
 
 /// Patterns like those of a usual sidecar. Each is tried on each text.

@@ -138,7 +138,7 @@ fn bodies() -> Vec<Operation> {
             move || hop(black_box(&command))
         }),
         operation("worst_case_shield_256_kib", || {
-            let text = shield::worst_case().repeat(BYTES / 65_536).replace("\"][\"", "");
+            let text = shield::worst_case(BYTES);
             let (shield, value) = (Shield::new(gateward_policies::bundle().shield), parsed(&text));
             move || {
                 shield.inspect(

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gateward_core::json::{self, Json};
+use gateward_core::provenance::ValueKey;
 use gateward_core::provenance::part::Part;
-use gateward_core::provenance::{ArgumentRoles, ValueKey};
 use gateward_core::shield::{Category, Findings, Redaction, Severity, Shield};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -109,9 +109,12 @@ fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
         ("%u003cscript%u003ealert(1)", json!(["percent"])),
         ("%c0%bcscript%c0%bealert(1)", json!(["percent"])),
         ("%e0%80%bcscript%e0%80%bealert(1)", json!(["percent"])),
+        ("%f0%80%80%bcscript%f8%80%80%80%bealert(1)", json!(["percent"])),
+        ("%fc%80%80%80%80%bcscript%fc%80%80%80%80%bealert(1)", json!(["percent"])),
         (r"\x3cscript\x3ealert(1)", json!(["escapes"])),
         (r"\074script\076alert(1)", json!(["escapes"])),
         (r"\u{3c}script\u{3e}alert(1)", json!(["escapes"])),
+        (r"<\ud835\udc2c\ud835\udc1cript>alert(1)", json!(["escapes", "letters"])),
         ("&#37;3Cscript&#37;3Ealert(1)", json!(["entities", "percent"])),
         ("&#92;u003cscript&#92;u003ealert(1)", json!(["entities", "escapes"])),
         (r"%5cu003cscript%5cu003ealert(1)", json!(["percent", "escapes"])),
@@ -151,6 +154,7 @@ fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
         ("<scr\0ipt>ale\u{8}rt(1)</script>", json!(["letters"])),
         ("﹤script﹥alert(1)﹤/script﹥", json!(["letters"])),
         ("<sᴄʀɪᴘᴛ>ᵃlert(1)</script>", json!(["letters"])),
+        ("<ſᶜгɩpt>alҽгt(1)</script>", json!(["letters"])),
         // Readers of base64 ignore white space, what is after padding, and a character that is left over. Some take both
         // alphabets at once.
         ("PHNjcmlwdD5hbGVy dChkb2N1bWVudC5jb29raWUp", json!(["base64"])),
@@ -290,6 +294,23 @@ fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
         ),
         (r#"{"key":"password","value":"MyPassword99x!"}"#, Some(("assigned-secret", "/value"))),
         (r#"{"name":"city","value":"kV7-xQ2.mZ9rT4w"}"#, None),
+        (r#"{"Key":"password","Value":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/Value"))),
+        (
+            r#"{"ParameterKey":"password","ParameterValue":"kV7-xQ2.mZ9rT4w"}"#,
+            Some(("assigned-secret", "/ParameterValue")),
+        ),
+        (r#"{"name":"token","default":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/default"))),
+        (
+            r#"{"Password":{"value":"kV7-xQ2.mZ9rT4w"}}"#,
+            Some(("assigned-secret", "/Password/value")),
+        ),
+        (r#"{"kty":"OKP","d":"kV7-xQ2_mZ9rT4w"}"#, Some(("assigned-secret", "/d"))),
+        (r#"{"d":"kV7-xQ2_mZ9rT4w"}"#, None),
+        (r#"{"foreign_key":"fk_orders_customer_id_2024"}"#, None),
+        (
+            r#"{"signing_key":"a8f5f167f44f4964e6c998dee827110c"}"#,
+            Some(("assigned-secret", "/signing_key")),
+        ),
         (r#"{"ssn":"078051120"}"#, Some(("social-security-number", "/ssn"))),
         (r#"{"passphrase":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/passphrase"))),
         (r#"{"next_page_token":"a8f5f167f44f4964e6c998dee827110c"}"#, None),
@@ -425,85 +446,4 @@ fn shield_once() -> &'static Shield {
         static SHIELD: &'static Shield = Box::leak(Box::new(shield()));
     }
     SHIELD.with(|shield| *shield)
-}
-
-/// Texts of the largest size that an attacker would try against the reading itself. If one of them cost more than its
-/// length, this test would not end.
-#[test]
-fn the_largest_hostile_texts_are_read_to_their_end() {
-    const BYTES: usize = 250 * 1024;
-    let shield = shield();
-    let roles: ArgumentRoles = serde_json::from_value(json!({"/other": "sink"})).unwrap();
-    for (begin, repeated, end) in [
-        ("-----BEGIN", " ", ""),
-        ("Authorization: Bearer", " ", ""),
-        ("", ")", "<"),
-        ("", ")/onabc=", "<"),
-        ("", "-----BEGIN PRIVATE KEY-----abcdefghijklmnopqrstuvwxyz012345", ""),
-        ("", "![", "]("),
-        ("", "//1 ", ""),
-        ("", "http:///é ", ""),
-        ("", "'\"`", ""),
-        ("", "/*", ""),
-        ("", "<a on=", ">"),
-        ("", "%25", ""),
-        ("", "&#38;", ""),
-        ("", "$(", ""),
-        ("", "1 ", ""),
-        ("", "a@", ""),
-        ("", "../", ""),
-        ("", "api_key=", ""),
-        ("", "eyJ.", ""),
-        ("", "sk-", ""),
-        ("", "AA11 ", ""),
-        ("", "ignore all ", ""),
-        ("", "а\u{200b}b", ""),
-        ("", ";", ""),
-        ("", ";id", ""),
-        ("", "\\\n", ""),
-        ("", ";''", ""),
-        ("", " onabc=\"", ""),
-        ("", "//1-1.", ""),
-        ("&#", "0", ""),
-        ("", "&#0", ""),
-        ("", "&#00%30", ""),
-        ("data:", ",", ""),
-        ("", "![x", "](<"),
-        ("[", "[\"", ""),
-        ("", "{\"", ""),
-        ("[", "\"[\",", "1]"),
-        ("ignore", " \n", "all"),
-        ("", "％２５", ""),
-        (&" ".repeat(BYTES / 2), ";id", ""),
-        // Each of these cost more than twenty times what ordinary text costs.
-        ("", ")/onabc=/", "<"),
-        ("1' ", "onload=alert&#x3c;", ""),
-        ("%25252541 ", ">&&or aж<%;cat ", ""),
-        ("%25252541 ", "://4", ""),
-        ("%25252541 ", "&&&&or`", ""),
-        ("", "4111 1111 1111 1111 ", ""),
-        ("", "1' union--\n", ""),
-        ("1'", "--", ""),
-        ("", "token=\"token='", ""),
-        ("", "<img src=", ""),
-        ("", "![a][a] [a]://a?", "b"),
-        ("", r"\u{0", ""),
-        ("", "passwordpass ", ""),
-    ] {
-        let text = [begin, &repeated.repeat((BYTES - begin.len()) / repeated.len()), end].concat();
-        let text = Json::String(text);
-        // With roles, a text of any length is read like a short one.
-        for roles in [None, Some(&roles)] {
-            let found = shield.inspect("", &KEY, ("", &text, &Json::Null), roles);
-            assert!(found.list.len() < 100, "{repeated:?}");
-        }
-    }
-    // A text with more hosts than are judged is not read to its end.
-    for (hosts, truncated) in [(1_000, false), (1_100, true)] {
-        let text: String = (0..hosts).map(|at| format!("see https://{at}.example-1/ ")).collect();
-        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
-        assert_eq!(found.truncated, truncated, "{hosts}");
-    }
-    let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
-    assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "shielded/records.rs"]
+mod records;
 mod support;
 
 use gateward_core::call::command::{GateCommand, Purpose};

@@ -76,8 +76,10 @@ impl Escapes {
 /// leniently: an overlong form is the character that it stands for.
 #[must_use]
 pub fn decode(text: &str, kinds: Escapes) -> (String, Escapes) {
-    let Round { text, found, .. } = Round::first(text, kinds);
-    (text, found)
+    match Round::first(text, kinds) {
+        Some(round) => (round.text, round.found),
+        None => (text.to_owned(), Escapes::default()),
+    }
 }
 
 /// Bytes before the digits of a number: `&#x`.
@@ -100,21 +102,22 @@ pub struct Round {
 }
 
 impl Round {
+    /// `None` if a text has no escapes of these kinds.
     #[must_use]
-    pub fn first(text: &str, kinds: Escapes) -> Self {
+    pub fn first(text: &str, kinds: Escapes) -> Option<Self> {
         Self::within(text, kinds, slice::from_ref(&(0..text.len())))
     }
 
-    /// The text with the escapes decoded that became readable in this round.
+    /// The text with the escapes decoded that became readable in this round; `None` if none did.
     #[must_use]
-    pub fn next(&self, kinds: Escapes) -> Self {
+    pub fn next(&self, kinds: Escapes) -> Option<Self> {
         Self::within(&self.text, kinds, &self.changed)
     }
 
     /// Decodes the escapes that begin in these ranges.
-    fn within(text: &str, kinds: Escapes, ranges: &[Range<usize>]) -> Self {
+    fn within(text: &str, kinds: Escapes, ranges: &[Range<usize>]) -> Option<Self> {
         let mut found = Escapes::default();
-        let mut out = Out { text: String::with_capacity(text.len()), ..Out::default() };
+        let mut out = Out::default();
         let mut at = 0;
         for range in ranges {
             let mut begin = at.max(range.start);
@@ -140,15 +143,19 @@ impl Round {
                     continue;
                 };
                 *kind = true;
+                out.text.reserve(text.len() - out.text.len());
                 out.plain(text.get(at..begin).unwrap_or_default());
                 out.unit(unit);
                 begin += bytes;
                 at = begin;
             }
         }
+        if !found.any() {
+            return None;
+        }
         out.plain(text.get(at..).unwrap_or_default());
         out.flush();
-        Self { text: out.text, found, changed: out.changed }
+        Some(Self { text: out.text, found, changed: out.changed })
     }
 }
 
@@ -234,7 +241,8 @@ fn percent(text: &str) -> Option<(Unit, usize)> {
     Some((Unit::Character(char::from_u32(code)?), 6))
 }
 
-/// `\u003c`, `\u{3c}`, `\U0000003c`, `\x3c` and `\074`. A surrogate stays as it is.
+/// `\u003c`, `\u{3c}`, `\U0000003c`, `\x3c`, `\074`, and two surrogates together: `\ud835\udc22`. A single surrogate
+/// stays as it is.
 fn backslash(text: &str) -> Option<(Unit, usize)> {
     let (code, bytes) = match text.as_bytes().get(1)? {
         b'u' if text.as_bytes().get(2) == Some(&b'{') => {
@@ -244,7 +252,14 @@ fn backslash(text: &str) -> Option<(Unit, usize)> {
             (text.as_bytes().get(3 + digits) == Some(&b'}')).then_some(())?;
             (u32::from_str_radix(text.get(3..3 + digits)?, 16).ok()?, digits + 4)
         }
-        b'u' => (hexadecimal(text, 2, 4)?, 6),
+        b'u' => match (hexadecimal(text, 2, 4)?, text.get(6..8)) {
+            (high @ 0xd800..=0xdbff, Some(r"\u")) => {
+                let low =
+                    hexadecimal(text, 8, 4)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+                (0x10000 + ((high - 0xd800) << 10) + low, 12)
+            }
+            (code, _) => (code, 6),
+        },
         b'U' => (hexadecimal(text, 2, 8)?, 10),
         b'x' => (hexadecimal(text, 2, 2)?, 4),
         // An octal escape of an ASCII character has three digits. Fewer digits are a back-reference of a regular
@@ -292,8 +307,14 @@ fn character(name: &str) -> Option<char> {
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name.as_bytes());
     lower.make_ascii_lowercase();
-    let at = ENTITIES.binary_search_by(|(known, _)| known.as_bytes().cmp(lower)).ok()?;
-    ENTITIES.get(at).map(|(_, character)| *character)
+    // Most words after `&` are told from names by their first letter and their length.
+    let first = |(known, _): &(&str, char)| known.bytes().next();
+    let begin = ENTITIES.partition_point(|known| first(known) < lower.first().copied());
+    let alike = ENTITIES.get(begin..)?.iter();
+    let known = alike
+        .take_while(|known| first(known) == lower.first().copied())
+        .find(|(known, _)| known.as_bytes() == lower);
+    known.map(|(_, character)| *character)
 }
 
 /// UTF-8, in which a character may have more bytes than it needs. Other bytes become U+FFFD.
@@ -314,14 +335,18 @@ fn lenient(bytes: Vec<u8>) -> String {
         };
         out.push_str(valid);
         rest = rest.get(bytes..).unwrap_or_default();
-        let (character, bytes) = match rest {
+        // The byte with the highest bit of a character of ASCII, the byte with the others, and the length.
+        let (high, low, bytes) = match rest {
             [] => break,
-            [lead @ (0xc0 | 0xc1), last, ..] if last & 0xc0 == 0x80 => {
-                (char::from((lead & 1) << 6 | last & 0x3f), 2)
-            }
-            [0xe0, middle @ (0x80 | 0x81), last, ..] if last & 0xc0 == 0x80 => {
-                (char::from((middle & 1) << 6 | last & 0x3f), 3)
-            }
+            [high @ (0xc0 | 0xc1), low, ..] => (high, low, 2),
+            [0xe0, high @ (0x80 | 0x81), low, ..] => (high, low, 3),
+            [0xf0, 0x80, high @ (0x80 | 0x81), low, ..] => (high, low, 4),
+            [0xf8, 0x80, 0x80, high @ (0x80 | 0x81), low, ..] => (high, low, 5),
+            [0xfc, 0x80, 0x80, 0x80, high @ (0x80 | 0x81), low, ..] => (high, low, 6),
+            _ => (&0, &0, 1),
+        };
+        let (character, bytes) = match low & 0xc0 {
+            0x80 => (char::from((high & 1) << 6 | low & 0x3f), bytes),
             _ => (char::REPLACEMENT_CHARACTER, 1),
         };
         out.push(character);
@@ -352,11 +377,14 @@ mod tests {
             ("&lbrace;&verbar;&rbrack;a&shy;&ZeroWidthSpace;b", "{|]a\u{ad}\u{200b}b"),
             (r"\1\07\08x", r"\1\07\08x"),
             ("%c0%ae%c0%ae%c0%af%e0%80%af", "..//"),
+            ("%f0%80%80%bc%f8%80%80%80%bc%fc%80%80%80%81%a1", "<<a"),
+            ("%f0%80%80", "\u{fffd}\u{fffd}\u{fffd}"),
             ("%e2%82%ac", "€"),
             ("%ff", "\u{fffd}"),
             ("a%zz&nosuch;\\q", "a%zz&nosuch;\\q"),
             ("%&\\", "%&\\"),
             (r"\ud800", r"\ud800"),
+            (r"\ud835\uDC22\ud835\ud835", r"𝐢\ud835\ud835"),
             ("%+1", "%+1"),
         ] {
             assert_eq!(decode(text, Escapes::ALL).0, expected, "{text}");
@@ -391,6 +419,8 @@ mod tests {
             "&amp;",
             "&#37;",
             "\\u0025",
+            "\\ud835",
+            "\\udc22",
             "%c0",
             "%ae",
             "%e2%82%ac",
@@ -408,10 +438,11 @@ mod tests {
                 text.push_str(pieces[(seed >> 33) as usize % pieces.len()]);
             }
             let mut round = Round::first(&text, Escapes::ALL);
-            for _ in 0..4 {
-                let (expected, found) = decode(&round.text, Escapes::ALL);
-                round = round.next(Escapes::ALL);
-                assert_eq!((&round.text, round.found), (&expected, found), "{text}");
+            while let Some(before) = round {
+                let (expected, found) = decode(&before.text, Escapes::ALL);
+                round = before.next(Escapes::ALL);
+                let next = round.as_ref().map(|round| (&round.text, round.found));
+                assert_eq!(next, found.any().then_some((&expected, found)), "{text}");
             }
         }
     }

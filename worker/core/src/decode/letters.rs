@@ -30,28 +30,29 @@ const fn look_alike(character: char) -> char {
         'У' | 'Υ' => 'Y',
         'Ζ' => 'Z',
         'а' | 'α' | 'ɑ' => 'a',
-        'в' => 'b',
+        'в' | 'ь' => 'b',
         'с' => 'c',
         'ԁ' => 'd',
-        'е' => 'e',
+        'е' | 'ҽ' | 'ε' => 'e',
         'ɡ' => 'g',
-        'һ' | 'н' => 'h',
-        'і' | 'ι' | 'ı' | 'ℹ' => 'i',
+        'һ' | 'н' | 'հ' => 'h',
+        'і' | 'ι' | 'ı' | 'ℹ' | 'ɩ' | 'Ꭵ' | 'ꭵ' => 'i',
         'ј' => 'j',
         'к' | 'κ' => 'k',
         'ӏ' => 'l',
         'м' => 'm',
-        'η' => 'n',
-        'о' | 'ο' => 'o',
+        'η' | 'п' | 'ո' => 'n',
+        'о' | 'ο' | 'σ' | 'օ' => 'o',
         'р' | 'ρ' => 'p',
         'ԛ' => 'q',
-        'ѕ' => 's',
+        'г' => 'r',
+        'ѕ' | 'ſ' => 's',
         'т' | 'τ' => 't',
-        'υ' => 'u',
+        'υ' | 'ս' => 'u',
         'ν' => 'v',
         'ԝ' => 'w',
         'х' | 'χ' => 'x',
-        'у' => 'y',
+        'у' | 'ү' => 'y',
         'ǃ' => '!',
         '“' | '”' => '"',
         'ʼ' | '’' | '‘' | '′' => '\'',
@@ -68,29 +69,33 @@ const fn look_alike(character: char) -> char {
 /// Whether a character has no glyph of its own.
 #[must_use]
 pub const fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\0'..='\u{8}'
-            | '\u{e}'..='\u{1f}'
-            | '\u{7f}'..='\u{84}'
-            | '\u{86}'..='\u{9f}'
-            | '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    // Most characters are letters.
+    let is_letter =
+        matches!(character, '\u{c0}'..='\u{34e}' | '\u{370}'..='\u{61b}' | '\u{4e00}'..='\u{d7ff}');
+    !is_letter
+        && matches!(
+            character,
+            '\0'..='\u{8}'
+                | '\u{e}'..='\u{1f}'
+                | '\u{7f}'..='\u{84}'
+                | '\u{86}'..='\u{9f}'
+                | '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// Rows of characters that look like these ones. A space: like none.
@@ -122,6 +127,11 @@ fn compatible(character: char) -> Option<char> {
     };
     let digit = |at: u32| char::from_digit(at, 10);
     match character {
+        // Most characters are letters of these scripts.
+        '\u{c0}'..='\u{24f}'
+        | '\u{370}'..='\u{1cff}'
+        | '\u{3001}'..='\u{a6ff}'
+        | '\u{ac00}'..='\u{d7ff}' => None,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(code - 0xff01 + 0x21),
         '\u{3000}' | '\u{2000}'..='\u{200a}' | '\u{a0}' | '\u{202f}' | '\u{205f}' => Some(' '),
         '\u{1d400}'..='\u{1d6a3}' => letter(code - 0x1d400),
@@ -148,6 +158,9 @@ fn compatible(character: char) -> Option<char> {
         '\u{29c}' | '\u{2b0}' => Some('h'),
         '\u{29f}' | '\u{2e1}' => Some('l'),
         '\u{2b2}' => Some('j'),
+        '\u{1d9c}' => Some('c'),
+        '\u{1da0}' => Some('f'),
+        '\u{1dbb}' => Some('z'),
         '\u{2b7}' => Some('w'),
         '\u{2e2}' => Some('s'),
         '\u{2e3}' => Some('x'),
@@ -165,93 +178,165 @@ const fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
 }
 
+/// A letter of a script with one form for each case, or with no case, in lower case. `None` for other characters, some
+/// of which are letters too: Unicode's tables say that, and take longer.
+const fn common_letter(character: char) -> Option<char> {
+    let below = match character {
+        '\u{c0}'..='\u{d6}'
+        | '\u{d8}'..='\u{de}'
+        | '\u{391}'..='\u{3a1}'
+        | '\u{3a3}'..='\u{3a9}'
+        | '\u{410}'..='\u{42f}' => 0x20,
+        '\u{400}'..='\u{40f}' => 0x50,
+        // Latin, Greek, Cyrillic, Arabic, Japanese, Chinese, and Korean letters.
+        '\u{df}'..='\u{f6}'
+        | '\u{f8}'..='\u{ff}'
+        | '\u{3b1}'..='\u{3c9}'
+        | '\u{430}'..='\u{45f}'
+        | '\u{621}'..='\u{64a}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fa}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}' => 0,
+        _ => return None,
+    };
+    char::from_u32(character as u32 + below)
+}
+
+/// The text in lower case, except for ASCII, and for letters that have another length then.
+#[must_use]
+pub fn lower(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let row = rest.bytes().take_while(u8::is_ascii).count();
+        let (row, after) = rest.split_at_checked(row).unwrap_or_default();
+        out.push_str(row);
+        let mut characters = after.chars();
+        if let Some(character) = characters.next() {
+            out.push(common_letter(character).unwrap_or_else(|| {
+                let lower = character.to_lowercase().next().unwrap_or(character);
+                if lower.len_utf8() == character.len_utf8() { lower } else { character }
+            }));
+        }
+        rest = characters.as_str();
+    }
+    out
+}
+
 /// The text without invisible characters and marks on letters of ASCII, and with look-alikes in words that have letters
 /// of ASCII replaced. A word all in another script is kept, so that phrases of that script are found in it. Letters that
 /// are not ASCII become lower case. ASCII keeps its case, because the text can be base64.
 #[must_use]
 pub fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut word_at = 0;
-    let mut seen = Word::default();
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        // Most texts have rows of letters of ASCII, and rows of its other characters.
-        let is_letter = character.is_ascii_alphabetic();
-        let is_control = is_invisible(character);
-        let is_alike = |byte: &u8| {
-            byte.is_ascii()
-                && byte.is_ascii_alphabetic() == is_letter
-                && is_invisible(char::from(*byte)) == is_control
-        };
-        let row = rest.bytes().take_while(is_alike).count().max(character.len_utf8());
-        let (row, after) = rest.split_at_checked(row).unwrap_or((rest, ""));
-        rest = after;
-        if is_letter {
-            seen.ascii = true;
-            out.push_str(row);
-            continue;
-        }
-        if is_control {
-            continue;
-        }
-        if character.is_ascii() {
-            seen.close(&mut out, word_at);
-            out.push_str(row);
-            word_at = out.len();
-            continue;
-        }
-        let ligature = u32::from(character).checked_sub(0xfb00);
-        if let Some(letters) = ligature.and_then(|at| LIGATURES.get(at as usize)) {
-            seen.ascii = true;
-            out.push_str(letters);
-            continue;
-        }
-        let character = compatible(character).unwrap_or(character);
-        if is_mark(character) {
-            let after = out.chars().next_back();
-            if after.is_some_and(|it| !it.is_ascii_alphabetic()) {
-                out.push(character);
-            }
-            continue;
-        }
-        if !character.is_alphabetic() {
-            seen.close(&mut out, word_at);
-            out.push(plain(character).unwrap_or(character));
-            word_at = out.len();
-            continue;
-        }
-        seen.ascii |= character.is_ascii();
-        seen.other |= !character.is_ascii();
-        if character.is_ascii() {
-            out.push(character);
-        } else {
-            out.extend(character.to_lowercase());
-        }
-    }
-    seen.close(&mut out, word_at);
-    out
+    Folding::of(text).out
 }
 
-/// Which letters the current word has.
+/// The same; `None` if it differs from the text at most in what [`lower`] changes.
+#[must_use]
+pub fn folded_beyond_case(text: &str) -> Option<String> {
+    let folding = Folding::of(text);
+    folding.has_changed.then_some(folding.out)
+}
+
+/// A text while it is folded.
 #[derive(Default)]
-struct Word {
-    ascii: bool,
-    other: bool,
-    /// Its letters, while they are replaced.
+struct Folding {
+    out: String,
+    /// Whether more than the case has changed.
+    has_changed: bool,
+    /// Where the current word begins in `out`, and which letters it has.
+    word_at: usize,
+    has_ascii: bool,
+    has_other: bool,
+    /// The letters of a word, while they are replaced.
     letters: String,
 }
 
-impl Word {
-    /// Ends the word that begins at `word_at`.
-    fn close(&mut self, out: &mut String, word_at: usize) {
-        if self.ascii && self.other {
-            self.letters.clear();
-            self.letters.push_str(out.get(word_at..).unwrap_or_default());
-            out.truncate(word_at);
-            out.extend(self.letters.chars().filter_map(plain));
+impl Folding {
+    fn of(text: &str) -> Self {
+        let mut folding = Self { out: String::with_capacity(text.len()), ..Self::default() };
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            // Most texts have rows of letters of ASCII, and rows of its other characters.
+            let is_letter = character.is_ascii_alphabetic();
+            let is_control = is_invisible(character);
+            let is_alike = |byte: &u8| {
+                byte.is_ascii()
+                    && byte.is_ascii_alphabetic() == is_letter
+                    && is_invisible(char::from(*byte)) == is_control
+            };
+            let row = rest.bytes().take_while(is_alike).count().max(character.len_utf8());
+            let (row, after) = rest.split_at_checked(row).unwrap_or((rest, ""));
+            rest = after;
+            if is_letter {
+                folding.has_ascii = true;
+                folding.out.push_str(row);
+            } else if is_control {
+                folding.has_changed = true;
+            } else if character.is_ascii() {
+                folding.close();
+                folding.out.push_str(row);
+                folding.word_at = folding.out.len();
+            } else {
+                folding.other(character);
+            }
         }
-        self.ascii = false;
-        self.other = false;
+        folding.close();
+        folding
+    }
+
+    /// Adds a character that is not ASCII.
+    fn other(&mut self, character: char) {
+        if let Some(lower) = common_letter(character) {
+            self.has_other = true;
+            self.out.push(lower);
+            return;
+        }
+        let ligature = u32::from(character).checked_sub(0xfb00);
+        if let Some(letters) = ligature.and_then(|at| LIGATURES.get(at as usize)) {
+            self.has_ascii = true;
+            self.has_changed = true;
+            self.out.push_str(letters);
+            return;
+        }
+        let found = compatible(character);
+        self.has_changed |= found.is_some();
+        let character = found.unwrap_or(character);
+        if is_mark(character) {
+            if self.out.chars().next_back().is_some_and(|it| !it.is_ascii_alphabetic()) {
+                self.out.push(character);
+            } else {
+                self.has_changed = true;
+            }
+        } else if !character.is_alphabetic() {
+            self.close();
+            let plain = plain(character).unwrap_or(character);
+            self.has_changed |= plain != character;
+            self.out.push(plain);
+            self.word_at = self.out.len();
+        } else if character.is_ascii() {
+            self.has_ascii = true;
+            self.out.push(character);
+        } else {
+            self.has_other = true;
+            let before = self.out.len();
+            self.out.extend(character.to_lowercase());
+            self.has_changed |= self.out.len() - before != character.len_utf8();
+        }
+    }
+
+    /// Ends the current word.
+    fn close(&mut self) {
+        if self.has_ascii && self.has_other {
+            self.letters.clear();
+            self.letters.push_str(self.out.get(self.word_at..).unwrap_or_default());
+            self.out.truncate(self.word_at);
+            self.out.extend(self.letters.chars().filter_map(plain));
+            self.has_changed |= self.out.get(self.word_at..) != Some(self.letters.as_str());
+        }
+        self.has_ascii = false;
+        self.has_other = false;
     }
 }
 
@@ -281,8 +366,47 @@ mod tests {
             ("ﬁle ﹤img src﹦x﹥", "file <img src=x>"),
             ("4111\u{2013}1", "4111-1"),
             ("ig\u{2800}nore", "ignore"),
+            ("unıon ſelect", "union select"),
+            ("ⁱⁿˢᵗʳᵘᶜᵗⁱᵒⁿˢ ᶠᶻ", "instructions fz"),
+            ("гule пote taьle ҽat toү", "rule note table eat toy"),
+            ("nσte dεlete nօte rսle ոote հint", "note delete note rule note hint"),
+            ("Ꭵgnore ɩgnore оделение", "ignore ignore оделение"),
         ] {
             assert_eq!(folded(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_change_beyond_case_makes_another_form() {
+        for (text, lower_text) in [
+            ("Über ÄRGER naïve", "über äRGER naïve"),
+            ("Игнорируй ЁЛКУ", "игнорируй ёлку"),
+            ("ΚΑΛΗΜΕΡΑ Հայ", "καλημερα հայ"),
+            ("تجاهل 无视 テスト 무시", "تجاهل 无视 テスト 무시"),
+            ("Plain ASCII", "Plain ASCII"),
+        ] {
+            assert_eq!(lower(text), lower_text, "{text}");
+            assert_eq!(folded_beyond_case(text), None, "{text}");
+        }
+        // In lower case these have another length.
+        assert_eq!(lower("İ\u{212a}ẞ"), "İ\u{212a}ẞ");
+        for text in
+            ["İ", "\u{212a}", "ignоre", "i\u{301}", "ig\u{ad}nore", "1\u{a0}000", "ﬁ", "a\0b"]
+        {
+            assert_eq!(folded_beyond_case(text), Some(folded(text)), "{text}");
+        }
+    }
+
+    /// The ranges that are told without Unicode's tables agree with the tables.
+    #[test]
+    fn ranges_agree_with_the_tables() {
+        for character in (0x80..=0x10_ffff).filter_map(char::from_u32) {
+            if let Some(lower) = common_letter(character) {
+                assert!(character.is_alphabetic() && !is_invisible(character), "{character:?}");
+                assert!(character.to_lowercase().eq([lower]), "{character:?}");
+                assert_eq!(compatible(character), None);
+                assert_eq!(lower.len_utf8(), character.len_utf8());
+            }
         }
     }
 }

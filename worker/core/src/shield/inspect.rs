@@ -28,6 +28,13 @@ const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
 /// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
 const MAX_INFLATED_BYTES: usize = 128 * 1024;
 
+/// What each decoded form of a text takes from [`Left::forms`]. To decode a short text and to read it again costs many
+/// times what its bytes cost otherwise.
+const FORM_BYTES: usize = 64;
+
+/// Decoded forms of a call's texts, besides those that the texts pay for with their own bytes.
+const MAX_ARGUMENT_FORMS: usize = 4_096;
+
 /// The beginning of places that are not in the arguments. No JSON Pointer begins like this.
 pub const BESIDE: &str = "request";
 
@@ -91,7 +98,9 @@ impl Shield {
         (resource, arguments, beside): (&str, &Json, &Json),
         roles: Option<&ArgumentRoles>,
     ) -> Findings {
-        let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_ARGUMENT_BYTES));
+        let forms = MAX_ARGUMENT_FORMS * FORM_BYTES;
+        let left = Left { forms, ..Left::of(MAX_ARGUMENT_BYTES) };
+        let mut inspection = self.begin(tenant, Some(key), left);
         inspection.text(resource, Leaf::at(Path::ROOT, false));
         inspection.roles = roles.filter(|roles| !roles.0.is_empty());
         inspection.value(arguments, Path::ROOT);
@@ -181,11 +190,13 @@ pub(super) struct Left {
     pub bytes: usize,
     /// Bytes of compressed data.
     inflated: usize,
+    /// Bytes that decoded forms may take. Each text adds its own bytes.
+    forms: usize,
 }
 
 impl Left {
     pub const fn of(bytes: usize) -> Self {
-        Self { bytes, inflated: MAX_INFLATED_BYTES }
+        Self { bytes, inflated: MAX_INFLATED_BYTES, forms: bytes }
     }
 }
 
@@ -288,6 +299,7 @@ impl Inspection<'_> {
         self.is_found = false;
         let bound = text.floor_char_boundary(self.left.bytes);
         self.left.bytes -= bound;
+        self.left.forms += bound;
         let truncated = std::mem::replace(&mut self.truncated, bound < text.len());
         self.forms(text.get(..bound).unwrap_or_default(), &[], leaf, 0);
         let is_kept_out = self.is_found || self.truncated;
@@ -302,8 +314,14 @@ impl Inspection<'_> {
         let mut current = Cow::Borrowed(text);
         for layer in layer.. {
             let so_far = decodings.len();
+            // Decoding costs about as much as reading.
+            if may_be_encoded && self.left.forms < FORM_BYTES {
+                self.truncated = true;
+                return;
+            }
             let plain = may_be_encoded.then(|| self.canonical(&current, &mut decodings)).flatten();
             if let Some(plain) = &plain {
+                self.left.forms -= FORM_BYTES;
                 self.form(plain, &decodings, leaf);
             }
             let before = decodings.get(..so_far).unwrap_or_default();
@@ -315,10 +333,11 @@ impl Inspection<'_> {
                 current = Cow::Owned(plain);
             }
             let Some(decoded) = self.binary(&current, &mut decodings) else { return };
-            if layer == MAX_LAYERS {
+            if layer == MAX_LAYERS || self.left.forms < FORM_BYTES {
                 self.truncated = true;
                 return;
             }
+            self.left.forms -= FORM_BYTES;
             may_be_encoded = self.form(&decoded, &decodings, leaf);
             current = Cow::Owned(decoded);
         }

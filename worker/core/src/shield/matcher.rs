@@ -18,20 +18,31 @@ pub const MAX_ENDS: usize = 6;
 pub const MAX_LITERALS: usize = 2_000;
 
 /// Names after which a secret is assigned.
-pub(super) const ASSIGNED: [&str; 22] = [
+///
+/// Keys of databases, caches and dictionaries have names with `_key` too, so each kind of secret key is listed.
+pub(super) const ASSIGNED: [&str; 36] = [
     "access_key",
     "accesskey",
     "access_token",
     "accesstoken",
+    "account_key",
+    "admin_key",
     "api_key",
     "api-key",
     "apikey",
+    "app_key",
+    "auth_key",
     "auth_token",
     "authtoken",
     "client_secret",
     "clientsecret",
     "db_pass",
+    "deploy_key",
     "encryption_key",
+    "hmac_key",
+    "jwt_key",
+    "license_key",
+    "master_key",
     "passwd",
     "password",
     "private_key",
@@ -39,8 +50,13 @@ pub(super) const ASSIGNED: [&str; 22] = [
     "secret",
     "secret_key",
     "secretkey",
+    "service_key",
+    "session_key",
+    "shared_key",
+    "signing_key",
+    "stripe_key",
     "token",
-    "_key",
+    "webhook_key",
 ];
 
 /// The begin of a JSON web token.
@@ -61,6 +77,7 @@ fn signs() -> impl Iterator<Item = (&'static str, u32)> {
         ("![", Signs::IMAGE),
         ("<img", Signs::IMAGE),
         ("-----begin", Signs::KEY),
+        ("private-lines:", Signs::KEY),
         ("..", Signs::STEP),
         ("javascript:", Signs::SCHEME),
         ("vbscript:", Signs::SCHEME),

@@ -21,6 +21,15 @@ text_enum! {
     }
 }
 
+impl Category {
+    /// Whether its findings are attacks. Findings of the others are values that must not leave, and a marker can replace
+    /// them.
+    #[must_use]
+    pub const fn is_attack(self) -> bool {
+        !matches!(self, Self::Secret | Self::PersonalData)
+    }
+}
+
 text_enum! {
     /// How sure and how grave a finding is, lowest first. Policies see it as a number from 1.
     #[derive(PartialOrd, Ord)]
@@ -59,30 +68,50 @@ text_enum! {
     }
 }
 
-/// The mode of each category. `None`: as the next wider record says; from the tool to its server, its tenant, and
-/// [`Mode::Detect`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ShieldModes)]
-pub struct Modes {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command_injection: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cross_site_scripting: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_traversal: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub personal_data: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt_injection: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_side_request_forgery: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sql_injection: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template_injection: Option<Mode>,
+/// Defines [`Modes`] from the list of its members and their categories. A category without a member does not compile.
+macro_rules! modes {
+    ($($member:ident: $category:ident,)+) => {
+        /// The mode of each category. `None`: as the next wider record says; from the tool to its server, its tenant, and
+        /// [`Mode::Detect`].
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        #[schema(as = ShieldModes)]
+        pub struct Modes {
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $member: Option<Mode>,
+            )+
+        }
+
+        impl Modes {
+            const fn set(&self, category: Category) -> Option<Mode> {
+                match category {
+                    $(Category::$category => self.$member,)+
+                }
+            }
+
+            /// The modes that hold by these records, the narrowest first.
+            #[must_use]
+            pub fn resolve(records: [Option<&Self>; 3]) -> Self {
+                let of =
+                    |category| records.into_iter().flatten().find_map(|modes| modes.set(category));
+                Self { $($member: of(Category::$category),)+ }
+            }
+        }
+    };
+}
+
+// In the order of the names: records are stored in this order.
+modes! {
+    command_injection: CommandInjection,
+    cross_site_scripting: CrossSiteScripting,
+    path_traversal: PathTraversal,
+    personal_data: PersonalData,
+    prompt_injection: PromptInjection,
+    secret: Secret,
+    server_side_request_forgery: ServerSideRequestForgery,
+    sql_injection: SqlInjection,
+    template_injection: TemplateInjection,
 }
 
 impl Modes {
@@ -90,37 +119,6 @@ impl Modes {
     #[must_use]
     pub fn of(&self, category: Category) -> Mode {
         self.set(category).unwrap_or(Mode::Detect)
-    }
-
-    const fn set(&self, category: Category) -> Option<Mode> {
-        match category {
-            Category::SqlInjection => self.sql_injection,
-            Category::CrossSiteScripting => self.cross_site_scripting,
-            Category::CommandInjection => self.command_injection,
-            Category::PathTraversal => self.path_traversal,
-            Category::TemplateInjection => self.template_injection,
-            Category::ServerSideRequestForgery => self.server_side_request_forgery,
-            Category::PromptInjection => self.prompt_injection,
-            Category::Secret => self.secret,
-            Category::PersonalData => self.personal_data,
-        }
-    }
-
-    /// The modes that hold by these records, the narrowest first.
-    #[must_use]
-    pub fn resolve(records: [Option<&Self>; 3]) -> Self {
-        let of = |category| records.into_iter().flatten().find_map(|modes| modes.set(category));
-        Self {
-            command_injection: of(Category::CommandInjection),
-            cross_site_scripting: of(Category::CrossSiteScripting),
-            path_traversal: of(Category::PathTraversal),
-            personal_data: of(Category::PersonalData),
-            prompt_injection: of(Category::PromptInjection),
-            secret: of(Category::Secret),
-            server_side_request_forgery: of(Category::ServerSideRequestForgery),
-            sql_injection: of(Category::SqlInjection),
-            template_injection: of(Category::TemplateInjection),
-        }
     }
 
     /// Whether no category is inspected.
@@ -133,10 +131,9 @@ impl Modes {
     /// replace.
     #[must_use]
     pub fn unredactable(&self) -> Option<Category> {
-        Category::ALL.into_iter().find(|category| {
-            !matches!(category, Category::Secret | Category::PersonalData)
-                && self.of(*category) == Mode::Redact
-        })
+        let cannot_be =
+            |category: &Category| category.is_attack() && self.of(*category) == Mode::Redact;
+        Category::ALL.into_iter().find(cannot_be)
     }
 }
 

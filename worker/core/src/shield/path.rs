@@ -15,8 +15,8 @@ pub enum Path<'p> {
     /// A field in whose name something was found. No pointer has the name.
     Masked(&'p Path<'p>, &'p str),
     Item(&'p Path<'p>, usize),
-    /// The field `value` of an object that says its name in another field.
-    Value(&'p Path<'p>, &'p str),
+    /// A field whose name is said elsewhere, and that name: see [`name_of_value`].
+    Value(&'p Path<'p>, &'p str, &'p str),
 }
 
 impl<'p> Path<'p> {
@@ -40,7 +40,7 @@ impl<'p> Path<'p> {
     /// The name of the field at whose end the way is. Items have the name of their list.
     pub const fn name(self) -> Option<&'p str> {
         match self {
-            Self::Field(_, name) | Self::Masked(_, name) | Self::Value(_, name) => Some(name),
+            Self::Field(_, name) | Self::Masked(_, name) | Self::Value(_, _, name) => Some(name),
             Self::Item(parent, _) => parent.name(),
             Self::Part(_) => None,
         }
@@ -53,7 +53,7 @@ impl<'p> Path<'p> {
         let mut path = self;
         while let Self::Field(parent, _)
         | Self::Masked(parent, _)
-        | Self::Value(parent, _)
+        | Self::Value(parent, ..)
         | Self::Item(parent, _) = path
         {
             steps.push(path);
@@ -73,12 +73,13 @@ impl<'p> Path<'p> {
     /// Whether a step of a JSON Pointer, or `*`, is the last step of the way.
     fn is(&self, step: &str) -> bool {
         match self {
-            Self::Field(_, name) | Self::Masked(_, name) if step.contains('~') => {
+            Self::Field(_, name) | Self::Masked(_, name) | Self::Value(_, name, _)
+                if step.contains('~') =>
+            {
                 step.replace("~1", "/").replace("~0", "~") == *name
             }
-            Self::Field(_, name) | Self::Masked(_, name) => step == *name,
+            Self::Field(_, name) | Self::Masked(_, name) | Self::Value(_, name, _) => step == *name,
             Self::Item(_, at) => step == "*" || step == itoa::Buffer::new().format(*at),
-            Self::Value(..) => step == VALUE,
             Self::Part(_) => false,
         }
     }
@@ -102,7 +103,7 @@ impl<'p> Path<'p> {
                 }
                 pointer.push_str("/*");
             }
-            Self::Value(parent, _) => return Self::Field(parent, VALUE).write(pointer),
+            Self::Value(parent, name, _) => return Self::Field(parent, name).write(pointer),
             Self::Item(parent, at) => {
                 if !parent.write(pointer) {
                     return false;
@@ -136,12 +137,12 @@ pub fn each_text(
             }
         }
         Json::Object(fields) => {
-            let named = name_of_value(fields);
+            let named = name_of_value(fields, path.name());
             for (name, field) in fields {
                 let plain = Path::Field(&path, name);
                 let below = match named {
                     _ if found(name, plain, true) => Path::Masked(&path, name),
-                    Some(named) if name == VALUE => Path::Value(&path, named),
+                    Some((of, said)) if name == of => Path::Value(&path, name, said),
                     _ => plain,
                 };
                 each_text(field, below, found);
@@ -157,19 +158,32 @@ pub fn each_text(
     }
 }
 
-/// The field whose name another field says, as in lists of environment variables.
-pub const VALUE: &str = "value";
+/// Fields whose name another field says, and that field, as in lists of environment variables and of parameters. Case is
+/// ignored.
+const NAMED_BY: [(&str, &str); 4] =
+    [("value", "name"), ("value", "key"), ("parametervalue", "parameterkey"), ("default", "name")];
 
-/// The name that an object says for its field `value`.
-pub fn name_of_value(fields: &[(String, Json)]) -> Option<&str> {
+/// The field of an object whose name is said elsewhere, and that name: another field says it, or the field is `value` and
+/// the object's own name (`parent`) says it. The private field of a JSON Web Key (RFC 7517) counts as a `private_key`.
+pub fn name_of_value<'f>(
+    fields: &'f [(String, Json)],
+    parent: Option<&'f str>,
+) -> Option<(&'f str, &'f str)> {
     let text = |wanted: &str| {
         fields.iter().find_map(|(name, value)| match value {
-            Json::String(text) if name == wanted => Some(text.as_str()),
+            Json::String(text) if name.eq_ignore_ascii_case(wanted) => {
+                Some((name.as_str(), text.as_str()))
+            }
             _ => None,
         })
     };
-    text(VALUE)?;
-    text("name").or_else(|| text("key"))
+    let said = |(field, by): &(&str, &str)| Some((text(field)?.0, text(by)?.1));
+    let of_parent = || Some((text("value")?.0, parent?));
+    let of_key = || {
+        text("kty")?;
+        Some((text("d").or_else(|| text("k"))?.0, "private_key"))
+    };
+    NAMED_BY.iter().find_map(said).or_else(of_parent).or_else(of_key)
 }
 
 /// Calls `found` with each string of a text that is not quite JSON, unescaped, and with what is between them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::inspect::{Left, Match, Reading, Shield};
 use super::mode::Category;
-use super::path::{VALUE, begins_as_json, has_digits, name_of_value};
+use super::path::{begins_as_json, has_digits, name_of_value};
 use crate::json::{self, Json, sort_fields};
 use crate::provenance::part::MAX_READ_BYTES;
 
@@ -38,10 +38,11 @@ impl Redaction<'_> {
         self.within(value, None, changed, Origin::Call, &mut Left::of(MAX_READ_BYTES));
     }
 
-    /// A text of a call with a marker in place of what is found in it; `None` if nothing is.
+    /// A text of a call with a marker in place of what is found in it; `None` if nothing is. `name`: the name of the
+    /// field whose value it is.
     #[must_use]
-    pub fn text(&self, text: &str) -> Option<String> {
-        self.marked(text, None, &mut Left::of(MAX_READ_BYTES))
+    pub fn text(&self, text: &str, name: Option<&str>) -> Option<String> {
+        self.marked(text, name, &mut Left::of(MAX_READ_BYTES))
     }
 
     /// The JSON of an answer with markers in place of what is found in it, also in texts that are JSON themselves.
@@ -87,10 +88,12 @@ impl Redaction<'_> {
             }
             Json::Object(fields) => {
                 let before = changed.len();
-                let named = name_of_value(fields).map(str::to_owned);
+                let named = name_of_value(fields, name);
+                let named = named.map(|(field, said)| (field.to_owned(), said.to_owned()));
                 for (at, (name, field)) in fields.iter_mut().enumerate() {
                     let redacted = self.marked(name, None, left);
-                    let said = named.as_deref().filter(|_| name == VALUE).unwrap_or(name);
+                    let said = named.as_ref().filter(|(of, _)| of == name);
+                    let said = said.map_or(name.as_str(), |(_, said)| said);
                     self.within(field, Some(said), changed, origin, left);
                     if let Some(redacted) = redacted {
                         // Two keys with the same marker must stay different.

@@ -13,6 +13,7 @@ use super::detect::{
 use super::matcher::{ASSIGNED, Cases, Literal, Matcher, PhraseStep, Purpose, Steps, Use};
 use super::rule::{Check, Detector, Test, Token};
 use super::signs::{self, Signs};
+use crate::decode::letters;
 
 /// Ends of the names of fields with a social security number.
 const SOCIAL_FIELDS: [&str; 5] =
@@ -100,10 +101,14 @@ impl<'m> Scan<'m> {
                 0
             };
         let named = Signs::MARK | Signs::SLASH | Signs::ESCAPE | Signs::BRACE | Signs::HOST;
+        let in_host_field = || {
+            signs.has(Signs::DIGIT | Signs::AT | Signs::COMPARE)
+                && name.is_some_and(address::is_host_field)
+        };
         let may_be_address = signs.has(Signs::URL)
-            || value && signs.has(named)
+            || value && (signs.has(named) || in_host_field())
             || signs.has(Signs::MARK) && address::begins_as_url(text);
-        let whole = !may_be_address || address::find(text, value, decoded, form(), report);
+        let whole = !may_be_address || address::find(text, value, decoded, name, form(), report);
         if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
         }
@@ -112,6 +117,7 @@ impl<'m> Scan<'m> {
         }
         if signs.has(Signs::KEY) {
             secret::find_private_keys(text, report);
+            secret::find_putty_keys(text, report);
         }
         if signs.has(Signs::DIGIT) {
             personal::find_numbers(text, report);
@@ -156,11 +162,13 @@ impl<'m> Scan<'m> {
             assigned_at: 0,
             found,
         };
-        // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
+        // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order. It ignores
+        // the case of all letters.
         let is_ascii = text.is_ascii();
-        let sets = [(&matcher.ascii, is_ascii), (&matcher.other, true)];
+        let lower = if is_ascii { String::new() } else { letters::lower(text) };
+        let sets = [(&matcher.ascii, bytes, is_ascii), (&matcher.other, lower.as_bytes(), true)];
         let mut of_bytes = 0;
-        for (set, mixed) in sets.into_iter().take(if is_ascii { 1 } else { 2 }) {
+        for (set, bytes, mixed) in sets.into_iter().take(if is_ascii { 1 } else { 2 }) {
             let cases = Cases::NONE.and(Cases::NO_VALUE, !value);
             uses.cases = cases.and(Cases::ONLY_ASCII, !mixed);
             let mut state = Automaton::START;
@@ -396,13 +404,21 @@ fn of_token(token: &Token, text: &str, prefix: Range<usize>) -> Option<Range<usi
     let spaces = spaces.take_while(|byte| byte.is_ascii_whitespace()).count();
     (named.ends_with(' ') == (spaces > 0)).then_some(())?;
     let prefix = prefix.start..prefix.end + spaces;
-    let inside = |byte: u8| is_word(byte) || token.alphabet.has(byte);
-    if detect::before(bytes, prefix.start).is_some_and(inside) {
+    // A prefix that begins like a word must begin one, and must not be within base64. Paths and assignments have `/` and
+    // `=` before it. A prefix such as `:AA` follows the id of the token.
+    let inside =
+        |byte: u8| is_word(byte) || !matches!(byte, b'/' | b'=') && token.alphabet.has(byte);
+    if found.first().copied().is_some_and(is_word)
+        && detect::before(bytes, prefix.start).is_some_and(inside)
+    {
         return None;
     }
     let rest = bytes.get(prefix.end..)?;
     let max = usize::from(token.max);
     let length = rest.iter().take(max + 1).take_while(|byte| token.alphabet.has(**byte)).count();
+    // A full stop at the end belongs to the sentence.
+    let last = rest.get(..length)?.iter().rposition(|byte| *byte != b'.')?;
+    let length = last + 1;
     let characters =
         rest.get(..length).filter(|_| (usize::from(token.min)..=max).contains(&length))?;
     let holds = match token.check {

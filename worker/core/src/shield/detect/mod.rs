@@ -80,14 +80,16 @@ fn is_sentence(text: &str) -> bool {
 }
 
 /// Whether a text is short, and has at most one line and the beginning of another. White space and comments between
-/// `/*` and `*/` count as one space, because anybody can add them.
+/// `/*` and `*/` count as one space, because anybody can add them. Anybody can also put each word of SQL or HTML on a line of
+/// its own. So a text with a quote or a tag is also a line if only single words follow its first line.
 fn is_line(text: &str) -> bool {
     // Most texts are a line whatever counts.
     if text.len() <= MAX_VALUE_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < 2 {
         return true;
     }
     let mut rest = text.trim().as_bytes();
-    let (mut bytes, mut lines) = (0, 1);
+    let may_be_code = rest.iter().any(|byte| matches!(byte, b'<' | b'\'' | b'"'));
+    let (mut bytes, mut lines, mut words) = (0, 1, 0);
     while let [byte, after @ ..] = rest {
         let is_space = byte.is_ascii_whitespace();
         let length = match rest {
@@ -107,13 +109,24 @@ fn is_line(text: &str) -> bool {
             }
         };
         let (skipped, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-        lines += usize::from(is_space && skipped.contains(&b'\n'));
-        if bytes > MAX_VALUE_BYTES || lines > 2 {
+        if is_space && skipped.contains(&b'\n') {
+            let is_word = may_be_code && !begins_a_line(after);
+            words += usize::from(is_word);
+            lines += usize::from(!is_word);
+        }
+        if bytes > MAX_VALUE_BYTES || lines > 2 || words > 0 && lines > 1 {
             return false;
         }
         rest = after;
     }
     true
+}
+
+/// Whether a text begins with a tag, or with two words in one line.
+fn begins_a_line(text: &[u8]) -> bool {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    line.starts_with(b"<") || words.nth(1).is_some()
 }
 
 /// A sorted list of lower-case words, each with what it means. Most other words are told from them by their first letter
@@ -221,6 +234,10 @@ mod tests {
             ("a\nb\nc", Form::Document),
             ("/* not closed", Form::Line),
             ("é\né", Form::Line),
+            ("<img src=x onerror\n=\nalert(1)>", Form::Line),
+            ("1'\nunion\nselect\n1,2", Form::Line),
+            ("<ul>\n<li>a</li>\n</ul>", Form::Document),
+            ("it's a\nlist of\nlines", Form::Document),
         ] {
             assert_eq!(Form::of(text), form, "{text}");
         }

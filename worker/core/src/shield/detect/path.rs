@@ -10,6 +10,13 @@ use crate::shield::rule::Detector;
 /// them.
 const DEEP_STEPS: usize = 4;
 
+/// Ends of the names of files of source code. Deep in a repository of many packages, a relative path to one has many steps.
+/// Languages whose programs keep settings in such files are left out.
+const SOURCE_ENDS: [&str; 22] = [
+    "c", "cc", "cjs", "cpp", "cs", "css", "cts", "go", "h", "hpp", "java", "js", "jsx", "kt",
+    "mjs", "mts", "rs", "scss", "svelte", "swift", "ts", "tsx",
+];
+
 /// Times that the `%` of an escape is an escape itself.
 const MAX_NESTED: usize = 4;
 
@@ -61,7 +68,9 @@ pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
         if climb.encoded || again && climb.broken {
             found(Detector::PathEncoded, begin..end);
         }
-        let deep = climb.steps >= DEEP_STEPS && is_value(text);
+        let deep = climb.steps >= DEEP_STEPS
+            && is_value(text)
+            && !is_source(bytes.get(end..).unwrap_or_default());
         if climb.mixed || again && climb.padded || deep {
             found(Detector::PathDeep, begin..end);
         }
@@ -70,6 +79,15 @@ pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
         }
     }
     steps
+}
+
+/// Whether the path after the steps leads to a file of source code, and is written plainly.
+fn is_source(path: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./@()[]".contains(byte);
+    let end = path.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    path.len() > end.len()
+        && SOURCE_ENDS.iter().any(|known| known.as_bytes() == end)
+        && path.iter().all(is_plain)
 }
 
 /// Whether a value without two dots in a row may have steps: an escape in it may be a dot.
@@ -257,6 +275,10 @@ mod tests {
     fn a_value_that_climbs_far_or_in_disguise_is_found() {
         for (text, plain) in [
             ("../../../../etc/passwd", None),
+            ("../../../../etc/passwd%00.ts", None),
+            ("../../../../etc/passwd?.ts", None),
+            ("../../../../app/settings.py", None),
+            ("../../../../ts", None),
             ("..\\..\\..\\..\\windows", None),
             ("/var/www/../../../../x", None),
             ("..;/..;/admin", None),
@@ -294,6 +316,8 @@ mod tests {
             "./...",
             "100%..50%",
             "../../x.svg%3Fv=1",
+            "../../../../packages/ui/src/index.ts",
+            "../../../../../app/[id]/page.tsx",
         ] {
             assert!(!finds(text, None), "{text}");
         }

@@ -322,19 +322,41 @@ pub fn find_addresses(text: &str, found: Found<'_>) {
         let domain =
             text.get(sign + 1..sign + 1 + length).unwrap_or_default().trim_end_matches(['.', '-']);
         let top = domain.rsplit('.').next().unwrap_or_default();
-        // In a URL, the text before `@` is a user's name.
-        let user =
-            before(bytes, sign - local).is_some_and(|byte| matches!(byte, b'/' | b':' | b'@'));
         if local > 0
             && domain.len() > top.len() + 1
             && top.len() >= 2
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
-            && !user
+            && !FILE_ENDS.iter().any(|end| end.eq_ignore_ascii_case(top))
+            && !is_user(bytes, sign - local)
         {
             found(Detector::PersonalEmail, sign - local..sign + 1 + domain.len());
         }
         at = sign + 1;
     }
+}
+
+/// Ends of files' names that no domain has: `logo@2x.png` is no address.
+const FILE_ENDS: [&str; 11] =
+    ["css", "gif", "html", "jpeg", "jpg", "js", "json", "png", "svg", "tgz", "webp"];
+
+/// Whether a name before `@`, which begins at an offset, is a user's name or a password in a URL: nothing but `:` and a
+/// name is between `://` and it.
+fn is_user(bytes: &[u8], begin: usize) -> bool {
+    let Some(prior @ (b'/' | b':' | b'@')) = before(bytes, begin) else { return false };
+    let window = bytes.get(begin.saturating_sub(MAX_LOCAL_BYTES)..begin).unwrap_or_default();
+    let ends =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>');
+    let authority = window.iter().rposition(ends).and_then(|at| window.get(..=at));
+    prior == b'@' || authority.is_some_and(|it| it.ends_with(b"://"))
+}
+
+/// What may stand between a word such as `ssn` and nine digits without separators, in lower case.
+const SOCIAL_LINKS: [&str; 5] = ["", "is", "no", "nr", "number"];
+
+/// Whether a text only links such a word and a number.
+fn links(between: Option<&str>) -> bool {
+    let word = between.unwrap_or_default().trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    SOCIAL_LINKS.iter().any(|link| link.eq_ignore_ascii_case(word))
 }
 
 /// Reports the social security number after a word that says so, which ends at `end`.
@@ -349,18 +371,21 @@ pub fn find_social_security(text: &str, end: usize, found: Found<'_>) {
     }
     let Some(skipped) = rest.iter().take(32).position(u8::is_ascii_digit) else { return };
     let begin = end + skipped;
-    let Some([a, b, c, s, d, e, t, f, g, h, i]) = bytes.get(begin..begin + 11) else { return };
-    let digits = [a, b, c, d, e, f, g, h, i].iter().all(|byte| byte.is_ascii_digit());
-    let area = [*a, *b, *c];
-    if digits
-        && matches!(s, b'-' | b' ')
-        && s == t
-        && area != *b"000"
-        && area != *b"666"
-        && *a != b'9'
-        && !bytes.get(begin + 11).is_some_and(u8::is_ascii_digit)
-    {
-        found(Detector::PersonalSocialSecurity, begin..begin + 11);
+    let number = bytes.get(begin..).unwrap_or_default();
+    let area = number.get(..3).unwrap_or_default();
+    let is_area = area != b"000" && area != b"666" && !area.starts_with(b"9");
+    let is_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+    let length = match number {
+        [a, b, c, s @ (b'-' | b' '), d, e, t, f, g, h, i, ..]
+            if s == t && is_digits(&[*a, *b, *c, *d, *e, *f, *g, *h, *i]) =>
+        {
+            11
+        }
+        _ if number.get(..9).is_some_and(is_digits) && links(text.get(end..begin)) => 9,
+        _ => return,
+    };
+    if is_area && !number.get(length).is_some_and(u8::is_ascii_digit) {
+        found(Detector::PersonalSocialSecurity, begin..begin + length);
     }
 }
 
@@ -408,6 +433,14 @@ mod tests {
             ("DE89 3704 0044 0532 0130 01", None),
             ("mail alice.b@example.co.uk now", Some(Detector::PersonalEmail)),
             ("git@github.com:a/b", Some(Detector::PersonalEmail)),
+            ("<a href=\"mailto:bob@example.com\">", Some(Detector::PersonalEmail)),
+            ("to:bob@example.com", Some(Detector::PersonalEmail)),
+            ("/users/bob@corp.example", Some(Detector::PersonalEmail)),
+            ("https://a.example/users/bob@corp.example", Some(Detector::PersonalEmail)),
+            ("https://bob@example.com/", None),
+            ("https://kim:bob@example.com/", None),
+            ("https://mastodon.example/@bob@example.com", None),
+            ("img/logo@2x.png", None),
             ("@types/node@18.0.0", None),
             ("call +1 (202) 555-0143", Some(Detector::PersonalTelephone)),
             ("202-555-0143", Some(Detector::PersonalTelephone)),
@@ -418,9 +451,17 @@ mod tests {
         }
         let pair = "4111 1111 1111 1111 4242 4242 4242 4242";
         assert_eq!(finds(&[pair, " ", pair].concat()), [Detector::PersonalCard; 4]);
-        let mut social = 0;
-        find_social_security("SSN: 078-05-1120", 3, &mut |_, _| social += 1);
-        find_social_security("SSN: 000-05-1120", 3, &mut |_, _| social += 1);
-        assert_eq!(social, 1);
+        for (text, expected) in [
+            ("SSN: 078-05-1120", Some(5..16)),
+            ("SSN: 000-05-1120", None),
+            ("ssn 078051120.", Some(4..13)),
+            ("SSN no. 078051120", Some(8..17)),
+            ("ssn: 0780511201", None),
+            ("ssn lookup 078051120", None),
+        ] {
+            let mut social = None;
+            find_social_security(text, 3, &mut |_, bytes| social = Some(bytes));
+            assert_eq!(social, expected, "{text}");
+        }
     }
 }

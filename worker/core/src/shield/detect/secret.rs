@@ -22,23 +22,9 @@ const MAX_ASSIGNED_BYTES: usize = 4_096;
 /// Bytes of an assigned password that decide whether it is one.
 const JUDGED_BYTES: usize = 256;
 
-/// Ends of the names of keys and tokens that are no secrets.
-const PUBLIC_NAMES: [&str; 14] = [
-    "page_token",
-    "pagetoken",
-    "next_token",
-    "nexttoken",
-    "continuation_token",
-    "sync_token",
-    "idempotency_key",
-    "cache_key",
-    "sort_key",
-    "partition_key",
-    "public_key",
-    "file_key",
-    "s3_key",
-    "object_key",
-];
+/// Ends of the names of tokens that are no secrets.
+const PUBLIC_NAMES: [&str; 6] =
+    ["page_token", "pagetoken", "next_token", "nexttoken", "continuation_token", "sync_token"];
 
 /// The least entropy of a random text: bits per character, on average over the text (C. E. Shannon).
 const RANDOM_BITS: f32 = 3.0;
@@ -152,6 +138,23 @@ pub fn find_private_keys(text: &str, found: Found<'_>) {
     }
 }
 
+/// Reports the private part of keys of PuTTY (PPK).
+pub fn find_putty_keys(text: &str, found: Found<'_>) {
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find("Private-Lines:")) {
+        let begin = at + next;
+        let rest = text.get(begin..).unwrap_or_default();
+        let part = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES)).unwrap_or_default();
+        let part = part.split("Private-MAC").next().unwrap_or_default();
+        at = begin + part.len();
+        // The name, the number of lines, and the lines.
+        let line = part.split_ascii_whitespace().nth(2);
+        if line.is_some_and(|line| line.len() >= 40 && binary::base64(line).is_some()) {
+            found(Detector::SecretPrivateKey, begin..at);
+        }
+    }
+}
+
 /// Reports JSON Web Tokens (RFC 7519) at the places where `eyJ` ends.
 pub fn find_web_token(text: &str, end: usize, found: Found<'_>) {
     let bytes = text.as_bytes();
@@ -176,8 +179,22 @@ pub fn find_web_token(text: &str, end: usize, found: Found<'_>) {
     let json = binary::base64(header).unwrap_or_default();
     let is_header = json.first() == Some(&b'{') && json.windows(5).any(|it| it == b"\"alg\"");
     if is_header && payload.len() >= 4 && signature.len() >= 16 {
-        found(Detector::SecretWebToken, begin..begin + token.len());
+        let is_of_picture = is_of_picture(text, begin);
+        let detector =
+            if is_of_picture { Detector::SecretAssigned } else { Detector::SecretWebToken };
+        found(detector, begin..begin + token.len());
     }
+}
+
+/// Whether the token at an offset is a parameter of a picture in a private repository of GitHub. Such a token is for this
+/// picture only, and for five minutes. Issues and pull requests are full of them.
+fn is_of_picture(text: &str, begin: usize) -> bool {
+    const SERVER: &str = "https://private-user-images.githubusercontent.com/";
+    let start = text.floor_char_boundary(begin.saturating_sub(MAX_USER_BYTES));
+    let prior = text.get(start..begin).unwrap_or_default();
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(' | '<');
+    let url = prior.rsplit(ends).next().unwrap_or_default();
+    url.starts_with(SERVER) && url.ends_with("jwt=")
 }
 
 /// Reports passwords in URLs: `scheme://user:password@host`.
@@ -237,7 +254,7 @@ fn is_made_of_placeholders(lower: &[u8]) -> bool {
     has_word && left <= MAX_LEFT
 }
 
-/// Whether a name ends as those of keys and tokens that are no secrets.
+/// Whether a name ends as those of tokens that are no secrets.
 fn is_public(name: &str) -> bool {
     ends_with(name, &PUBLIC_NAMES)
 }
@@ -255,7 +272,7 @@ pub fn find_value(text: &str, name: &str, found: Found<'_>) {
 pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
     let bytes = text.as_bytes();
     let rest = bytes.get(end..).unwrap_or_default();
-    // `_key"`, then `:`, `=` or `=>`, then perhaps a quote.
+    // `"`, then `:`, `=` or `=>`, then perhaps a quote.
     let between = rest
         .iter()
         .take(12)
@@ -354,6 +371,16 @@ mod tests {
             count(|found| find_web_token(text, end, found))
         };
         assert_eq!((web(&token), web("eyJub3QiOiJhIHRva2VuIn0.e.f")), (1, 0));
+        for (host, expected) in [
+            ("private-user-images.githubusercontent.com", Detector::SecretAssigned),
+            ("evil.example", Detector::SecretWebToken),
+        ] {
+            let image = token.replace("Bearer ", &format!("![x](https://{host}/1/2.png?jwt="));
+            let end = image.find("eyJ").map_or(0, |at| at + 3);
+            let mut first = None;
+            find_web_token(&image, end, &mut |detector, _| first = Some(detector));
+            assert_eq!(first, Some(expected));
+        }
         for (text, expected) in [
             ("postgres://app:Tr0ub4dor9x@db.example/x", 1),
             ("postgres://user:password@localhost/x", 0),
@@ -366,5 +393,8 @@ mod tests {
         let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
         assert_eq!(count(|found| find_private_keys(&key, found)), 1);
         assert_eq!(count(|found| find_private_keys("-----BEGIN PRIVATE KEY-----\n...", found)), 0);
+        let key = format!("Private-Lines: 1\n{body}\nPrivate-MAC: 00");
+        assert_eq!(count(|found| find_putty_keys(&key, found)), 1);
+        assert_eq!(count(|found| find_putty_keys("`Private-Lines:` is a header", found)), 0);
     }
 }

@@ -22,7 +22,7 @@ const MAX_QUOTED_BYTES: usize = 64;
 /// Bytes of the path of a file that is written.
 const MAX_PATH_BYTES: usize = 256;
 
-/// Reports commands after a separator. `decoded`: the text is the decoded form of another one.
+/// Reports commands after a separator, up to the first attack. `decoded`: the text is the decoded form of another one.
 pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     let bytes = text.as_bytes();
     // An ordinary command line has no encoded newline before it.
@@ -34,7 +34,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
         Form::Document => false,
     };
     if form != Form::Document && (text.starts_with("() {") || text.starts_with("(){")) {
-        found(Detector::ShellCommand, 0..text.len());
+        return found(Detector::ShellCommand, 0..text.len());
     }
     // A disguised command is reported even without a separator before it.
     if form != Form::Document
@@ -42,7 +42,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             command(bytes, run(bytes), Place { separator: b'\n', ..Place::default() })
         && command.disguised
     {
-        found(Detector::ShellCommand, 0..command.end);
+        return found(Detector::ShellCommand, 0..command.end);
     }
     let plus = is_value(text);
     let table = is_table(bytes);
@@ -74,7 +74,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
         match separator {
             b'>' if !opens => {
                 if line && let Some(end) = written_file(bytes, at, &prior) {
-                    found(Detector::ShellCommand, begin..end);
+                    return found(Detector::ShellCommand, begin..end);
                 }
                 continue;
             }
@@ -119,8 +119,8 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             if is_attack { Detector::ShellCommand } else { Detector::ShellMentioned },
             begin..command.end,
         );
-        // Commands in a document are only mentioned, and one mention is enough.
-        if form == Form::Document {
+        // One attack is enough. Commands in a document are only mentioned, and one mention is enough.
+        if is_attack || form == Form::Document {
             return;
         }
     }

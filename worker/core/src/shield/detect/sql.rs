@@ -163,6 +163,9 @@ mod tests {
             ".1union select 1,2",
             "0x1union select 1,2",
             "1e0or 1=1",
+            "1' or not false--",
+            "1' returning *--",
+            "1'-0-'",
         ] {
             assert!(finds(text), "{text}");
         }
@@ -181,6 +184,9 @@ mod tests {
             "drop the table from the agenda; update me",
             "it's fine -- really",
             "rock 'n' roll",
+            "the users' and not admins'",
+            "it's * and -- 5",
+            "a 5'-6\" door",
             "# Heading",
             "1. First\n2. Second",
             "3rd of 5kg or 10mm",

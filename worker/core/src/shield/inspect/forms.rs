@@ -13,6 +13,13 @@ const MAX_ROUNDS: usize = 3;
 /// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
 const MIN_ENCODED_BYTES: usize = 16;
 
+/// Digits of a number that is not decoded, because it is an id. So few bytes without a digit from a to f are hardly an
+/// attack.
+const MAX_NUMBER_DIGITS: usize = 20;
+
+/// Bytes of an id. Random bytes are seldom a text, unless they are so few.
+const MAX_ID_BYTES: usize = 16;
+
 impl Inspection<'_> {
     /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
     pub(super) fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
@@ -30,18 +37,23 @@ impl Inspection<'_> {
         if !text.bytes().all(is_encoded) {
             return None;
         }
-        let mut text: String = text.split_ascii_whitespace().collect();
-        // Readers end at the first padding, and ignore a character that is left over.
-        text.truncate(text.find('=').unwrap_or(text.len()));
-        if text.len() % 4 == 1 {
-            text.pop();
+        let joined: String;
+        let mut text = text;
+        if text.contains(|character: char| character.is_ascii_whitespace()) {
+            joined = text.split_ascii_whitespace().collect();
+            text = &joined;
         }
-        if text.len() < MIN_ENCODED_BYTES {
+        // Readers end at the first padding, and ignore a character that is left over.
+        let end = text.find('=').unwrap_or(text.len());
+        text = text.get(..end - usize::from(end % 4 == 1))?;
+        let is_number =
+            text.len() <= MAX_NUMBER_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+        if text.len() < MIN_ENCODED_BYTES || is_number {
             return None;
         }
-        let (mut bytes, encoding) = match binary::hexadecimal(&text) {
+        let (mut bytes, encoding) = match binary::hexadecimal(text) {
             Some(bytes) => (bytes, Decoding::Hexadecimal),
-            None => (binary::base64(&text)?, Decoding::Base64),
+            None => (binary::base64(text)?, Decoding::Base64),
         };
         decodings.push(encoding);
         for layer in 0.. {
@@ -84,11 +96,8 @@ impl Inspection<'_> {
             if signs::next(before.as_bytes(), 0, Signs::HIGH | Signs::CONTROL).is_none() {
                 break;
             }
-            let folded = letters::folded(before);
             // Rules ignore case, so a form that differs only in case has no other findings.
-            if folded.eq_ignore_ascii_case(before) {
-                break;
-            }
+            let Some(folded) = letters::folded_beyond_case(before) else { break };
             note(Decoding::Letters);
             current = Some(folded);
         }
@@ -109,15 +118,13 @@ impl Inspection<'_> {
                 Some(decoded) => decoded.next(Escapes::ALL),
                 None => Round::first(text, Escapes::ALL),
             };
-            let found = next.found;
-            if !found.any() {
-                break;
-            }
+            let Some(next) = next else { break };
             if *rounds == MAX_ROUNDS {
                 self.truncated = true;
                 break;
             }
             *rounds += 1;
+            let found = next.found;
             for (is_found, decoding) in [
                 (found.percent, Decoding::Percent),
                 (found.entity, Decoding::Entities),
@@ -139,6 +146,10 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     let of = |is: fn(&&u8) -> bool| begin.iter().filter(is).count();
     let plain = of(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let zeros = of(|byte| **byte == 0);
+    let controls = of(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) - zeros;
+    if bytes.len() <= MAX_ID_BYTES && controls > 0 {
+        return None;
+    }
     let looks_plain = plain * 4 >= (begin.len() - zeros) * 3 && zeros <= plain + 1;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,

@@ -173,8 +173,10 @@ pub fn bare(value: &str) -> Option<Detector> {
             (internal && !begins_with(value, "ftp:")).then_some(Detector::AddressInternal)
         });
     }
+    // The zone of an address says on which interface it is.
+    let unzoned = value.split('%').next().unwrap_or_default();
     if value.len() > 2
-        && let Ok(address) = value.parse::<std::net::Ipv6Addr>()
+        && let Ok(address) = unzoned.parse::<std::net::Ipv6Addr>()
     {
         if METADATA_V6.contains(&address.segments()) {
             return Some(Detector::AddressMetadata);
@@ -202,6 +204,28 @@ pub fn bare(value: &str) -> Option<Detector> {
     }
     bare_name(value)
 }
+
+/// The same, of the value of a field that holds a host. Elsewhere these notations mean something else: `2130706433` is an
+/// id, and `kim@localhost` is the address of a mailbox.
+pub fn of_field(value: &str) -> Option<Detector> {
+    let host = host_of(value);
+    if let Some((user, host)) = host.rsplit_once('@') {
+        let is_mailbox = begins_with(user, "mailto:");
+        return if is_mailbox { None } else { bare(host).or_else(|| of_field(host)) };
+    }
+    let name = name_of(host).trim_end_matches('.');
+    let is_internal = |number: u128| {
+        INTERNAL_NUMBERS.contains(&number)
+            && not_public(&Host::Ipv4(std::net::Ipv4Addr::from(number as u32))).is_some()
+    };
+    let is_host = name.starts_with("127.")
+        || name.split('.').any(|label| begins_with(label, "xn--"))
+        || number(name).is_some_and(is_internal);
+    if is_host { judge(host, false) } else { None }
+}
+
+/// Whole numbers that are addresses of networks and hosts. Smaller ones are ports and counts, larger ones are ids.
+const INTERNAL_NUMBERS: std::ops::Range<u128> = 1 << 24..224 << 24;
 
 /// The same, of a value without a scheme and without an address.
 pub fn bare_name(value: &str) -> Option<Detector> {

@@ -108,6 +108,10 @@ fn reads_file(rest: &[u8]) -> bool {
 fn compound(rest: &[u8]) -> Option<usize> {
     const STARTS: [&[u8]; 6] =
         [b"for /", b"for %", b"for ((", b"if exist ", b"if not exist ", b"if errorlevel "];
+    // Most commands begin otherwise.
+    if !matches!(rest.first(), Some(b'f' | b'i' | b'[')) {
+        return None;
+    }
     if let Some(start) = STARTS.iter().find(|start| rest.starts_with(start)) {
         return Some(start.len());
     }

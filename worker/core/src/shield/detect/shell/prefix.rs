@@ -1,30 +1,46 @@
 //! What comes before a command and does not belong to it: spaces, brackets, words of the shell, programs that run
 //! another one, variables, and files that are redirected.
 
-use crate::shield::detect::is_word;
+use crate::shield::detect::{Dictionary, is_word};
 
 /// Words, variables and redirections before a command, and the bytes of one of them.
 const MAX_STEPS: usize = 16;
 const MAX_TOKEN_BYTES: usize = 128;
 
-/// Words of the shell after which a command can begin.
-const KEYWORDS: [&[u8]; 9] =
-    [b"then", b"do", b"if", b"else", b"elif", b"while", b"until", b"eval", b"command"];
+/// A word before a command.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// A word of the shell.
+    Keyword,
+    /// A program that runs the command after it, and the letters of its options that take a value.
+    Program(&'static [u8]),
+}
 
-/// Programs that run the command after them, and the letters of their options that take a value.
-const PROGRAMS: [(&[u8], &[u8]); 11] = [
-    (b"sudo", b"ughpCT"),
-    (b"doas", b"uC"),
-    (b"env", b"uC"),
-    (b"exec", b"a"),
-    (b"time", b"fo"),
-    (b"nohup", b""),
-    (b"nice", b"n"),
-    (b"setsid", b""),
-    (b"stdbuf", b"ioe"),
-    (b"builtin", b""),
-    (b"timeout", b"sk"),
-];
+use Known::{Keyword, Program};
+
+/// Words after which a command can begin, sorted.
+static WORDS: Dictionary<Known> = Dictionary::new(&[
+    ("builtin", Program(b"")),
+    ("command", Keyword),
+    ("do", Keyword),
+    ("doas", Program(b"uC")),
+    ("elif", Keyword),
+    ("else", Keyword),
+    ("env", Program(b"uC")),
+    ("eval", Keyword),
+    ("exec", Program(b"a")),
+    ("if", Keyword),
+    ("nice", Program(b"n")),
+    ("nohup", Program(b"")),
+    ("setsid", Program(b"")),
+    ("stdbuf", Program(b"ioe")),
+    ("sudo", Program(b"ughpCT")),
+    ("then", Keyword),
+    ("time", Program(b"fo")),
+    ("timeout", Program(b"sk")),
+    ("until", Keyword),
+    ("while", Keyword),
+]);
 
 /// What separates commands; see [`Behind`].
 const SEPARATORS: [u8; 9] = *b";|&`$\n\r<>";
@@ -80,11 +96,20 @@ pub fn prefix(rest: &[u8]) -> Prefix {
         let step = match left.first() {
             Some(b'{' | b'(' | b'!' | b' ' | b'\t') if prefix.bytes > 0 => 1,
             Some(byte) if is_word(*byte) || matches!(byte, b'<' | b'>') => {
-                let of_program = program(left);
-                let others = [keyword(left), redirection(left), assignment(left)];
-                let of_others = others.into_iter().find(|bytes| *bytes > 0).unwrap_or(0);
-                prefix.mixed |= of_program == 0 && of_others > 0;
-                of_program.max(of_others)
+                let length = word(left);
+                let (name, after) = left.split_at_checked(length).unwrap_or_default();
+                match known(name).filter(|_| after.first() == Some(&b' ')) {
+                    Some(Program(with_value)) => program(left, name, with_value),
+                    other => {
+                        let bytes = match (other, redirection(left)) {
+                            (Some(_), _) => length + 1,
+                            (None, 0) => assignment(left, length),
+                            (None, redirection) => redirection,
+                        };
+                        prefix.mixed |= bytes > 0;
+                        bytes
+                    }
+                }
             }
             _ => 0,
         };
@@ -115,21 +140,23 @@ pub fn spaces(rest: &[u8]) -> usize {
     rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Whether a word is one of the shell, after which a command begins.
-pub fn is_keyword(word: &[u8]) -> bool {
-    KEYWORDS.contains(&word)
+/// The bytes of the word at the beginning.
+fn word(rest: &[u8]) -> usize {
+    rest.iter().take(MAX_TOKEN_BYTES).take_while(|byte| is_word(**byte)).count()
 }
 
-fn keyword(left: &[u8]) -> usize {
-    let is_keyword = |word: &&&[u8]| left.get(word.len()) == Some(&b' ') && left.starts_with(word);
-    KEYWORDS.iter().find(is_keyword).map_or(0, |word| word.len() + 1)
+/// What a word before a command is. Shells do not ignore case.
+fn known(word: &[u8]) -> Option<Known> {
+    WORDS.get(word).filter(|_| word.iter().all(u8::is_ascii_lowercase))
+}
+
+/// Whether a word is one of the shell, after which a command begins.
+pub fn is_keyword(word: &[u8]) -> bool {
+    matches!(known(word), Some(Keyword))
 }
 
 /// A program, its options, and the number after `timeout`.
-fn program(left: &[u8]) -> usize {
-    let is_program =
-        |(name, _): &&(&[u8], &[u8])| left.get(name.len()) == Some(&b' ') && left.starts_with(name);
-    let Some((name, with_value)) = PROGRAMS.iter().find(is_program) else { return 0 };
+fn program(left: &[u8], name: &[u8], with_value: &[u8]) -> usize {
     let mut at = name.len() + spaces(left.get(name.len()..).unwrap_or_default());
     let begin = at;
     for _ in 0..MAX_STEPS {
@@ -145,11 +172,11 @@ fn program(left: &[u8]) -> usize {
         }
     }
     // `nice` is also a word of prose.
-    if *name == b"nice" && at == begin {
+    if name == b"nice" && at == begin {
         return 0;
     }
     let rest = left.get(at..).unwrap_or_default();
-    if *name == b"timeout" && rest.first().is_some_and(u8::is_ascii_digit) {
+    if name == b"timeout" && rest.first().is_some_and(u8::is_ascii_digit) {
         at += token(rest);
     }
     at
@@ -177,12 +204,42 @@ fn redirection(left: &[u8]) -> usize {
     }
 }
 
-/// `NAME=value `
-fn assignment(left: &[u8]) -> usize {
-    let name = left.iter().take(MAX_TOKEN_BYTES).take_while(|byte| is_word(**byte)).count();
+/// `NAME=value `. `name`: the bytes of the name.
+fn assignment(left: &[u8], name: usize) -> usize {
     let named = left.first().is_some_and(|byte| !byte.is_ascii_digit());
     if !named || left.get(name) != Some(&b'=') {
         return 0;
     }
     token(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_sorted() {
+        assert!(WORDS.words().is_sorted_by_key(|word| word.0));
+    }
+
+    #[test]
+    fn what_is_before_a_command_is_read() {
+        for (text, bytes, mixed) in [
+            ("sudo -u root id", "sudo -u root ".len(), false),
+            ("timeout -s KILL 5 id", "timeout -s KILL 5 ".len(), false),
+            ("then id", "then ".len(), true),
+            ("sudo env A=1 id", "sudo env A=1 ".len(), true),
+            ("2>&1 </etc/passwd id", "2>&1 </etc/passwd ".len(), true),
+            ("do { time id", "do { time ".len(), true),
+            ("nice id", 0, false),
+            ("nice -n 5 id", "nice -n 5 ".len(), false),
+            ("Then id", 0, false),
+            ("thenid", 0, false),
+            ("do\tid", 0, false),
+            ("", 0, false),
+        ] {
+            let read = prefix(text.as_bytes());
+            assert_eq!((read.bytes, read.mixed), (bytes, mixed), "{text}");
+        }
+    }
 }

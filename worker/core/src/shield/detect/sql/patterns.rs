@@ -17,6 +17,7 @@ const PATTERNS: &[(Detector, &str)] = &[
     (Detector::SqlTautology, "' )* &x '\"0w!+(),.fFO* =S"),
     (Detector::SqlTautology, "' )* &x (* '\"? 0w '\"? )* $#'\"&"),
     (Detector::SqlTautology, "' )* &x !? (* cfF ("),
+    (Detector::SqlTautology, "' )* &x ! (* 0 )* $#'\"&"),
     // 1) or 1=1    or 'a'='a'    and 5=cast(    and 5=(select
     (Detector::SqlTautology, "& !? (* 0 = (* 0fFS"),
     (Detector::SqlTautology, "& !? (* 0 = c ("),
@@ -44,6 +45,8 @@ const PATTERNS: &[(Detector, &str)] = &[
     (Detector::SqlBreakout, "^ w? ' )* = 0 #$"),
     (Detector::SqlBreakout, "^ 0 ' = '\" 0w'\"* #$"),
     (Detector::SqlBreakout, "' )* + 0 #"),
+    (Detector::SqlBreakout, "^ 0w? ' + 0 + \" $"),
+    (Detector::SqlBreakout, "' )* w + # $"),
     (Detector::SqlBreakout, "' )* +&x (* SFf ("),
     (Detector::SqlBreakout, "' )* +&x ( S"),
     (Detector::SqlBreakout, "' )* ( S '\"0fF(+"),
