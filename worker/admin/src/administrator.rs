@@ -3,7 +3,7 @@
 
 use gateward_core::field::{Millis, Name};
 use gateward_core::problem::Problem;
-use gateward_core::registry::ChangedKey;
+use gateward_core::registry::{ChangeEvent, ChangedKey};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Write for CreateAdministrator {
         };
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         let statement = create(at, &row.administrator, false);
-        let mut change = Change::new("administrator_created", answer, vec![statement]);
+        let mut change = Change::new(ChangeEvent::AdministratorCreated, answer, vec![statement]);
         change.detail = json!({ "administrator": row.administrator });
         change.created = true;
         Ok(Outcome::Changed(change))
@@ -171,7 +171,7 @@ impl Write for DeleteAdministrator {
             Statement::new(sql::DELETE_MEMBERSHIPS_OF_ADMINISTRATOR, key()),
             Statement::new(sql::DELETE_ADMINISTRATOR, deleted),
         ];
-        let mut change = Change::new("administrator_deleted", answer, statements);
+        let mut change = Change::new(ChangeEvent::AdministratorDeleted, answer, statements);
         change.detail = json!({ "administrator": row.administrator });
         // The administrator may have many credentials.
         change.keys = vec![ChangedKey::All];

@@ -5,7 +5,7 @@ use gateward_core::gate::LaneAction;
 use gateward_core::glob::Glob;
 use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::Problem;
-use gateward_core::registry::{AgentStatus, ChangedKey};
+use gateward_core::registry::{AgentStatus, ChangeEvent, ChangedKey};
 use gateward_core::route::AgentAction;
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use gateward_core::taint::TaintExplanation;
@@ -163,7 +163,7 @@ impl AgentRow {
         mut self,
         at: &At<'_>,
         loaded: &Loaded,
-        event: &'static str,
+        event: ChangeEvent,
     ) -> Result<Change, Problem> {
         self.revision = loaded.next_epoch();
         self.updated_at_ms = Millis(at.now_ms);
@@ -259,7 +259,7 @@ impl Write for CreateAgent {
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
-        let mut change = row.changed(at, loaded, "agent_created")?;
+        let mut change = row.changed(at, loaded, ChangeEvent::AgentCreated)?;
         change.created = true;
         Ok(Outcome::Changed(change))
     }
@@ -323,7 +323,7 @@ impl Write for PatchAgent {
             row.public_key = key.map(|key| key.0);
         }
         row.warrant_required = patch.warrant_required.unwrap_or(row.warrant_required);
-        conclude(at, loaded, before, row, "agent_changed")
+        conclude(at, loaded, before, row, ChangeEvent::AgentChanged)
     }
 }
 
@@ -347,26 +347,26 @@ impl Write for ActOnAgent {
         let event = match self.action {
             AgentAction::Freeze => {
                 row.frozen = true;
-                "agent_frozen"
+                ChangeEvent::AgentFrozen
             }
             AgentAction::Unfreeze => {
                 row.frozen = false;
-                "agent_unfrozen"
+                ChangeEvent::AgentUnfrozen
             }
             AgentAction::Quarantine => {
                 row.quarantined = true;
-                "agent_quarantined"
+                ChangeEvent::AgentQuarantined
             }
             AgentAction::Restore => {
                 row.quarantined = false;
                 // The lane lifts its own quarantine before the answer is sent.
                 row.lane_quarantined = false;
-                "agent_restored"
+                ChangeEvent::AgentRestored
             }
-            AgentAction::Untaint => "agent_untainted",
+            AgentAction::Untaint => ChangeEvent::AgentUntainted,
             AgentAction::Revoke => {
                 row.revoked = true;
-                "agent_revoked"
+                ChangeEvent::AgentRevoked
             }
         };
         if self.lane_action().is_some() {
@@ -391,7 +391,7 @@ fn conclude(
     loaded: &Loaded,
     before: AgentRow,
     row: AgentRow,
-    event: &'static str,
+    event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if row == before {
         return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
@@ -423,7 +423,7 @@ impl Write for DeleteAgent {
         let key: Vec<Value> = vec![at.tenant.into(), row.agent.as_str().into()];
         let mut ended = key.clone();
         ended.extend([at.now_ms.into(), loaded.next_epoch().into()]);
-        let mut change = row.changed(at, loaded, "agent_deleted")?;
+        let mut change = row.changed(at, loaded, ChangeEvent::AgentDeleted)?;
         change.statements = vec![
             Statement::new(sql::DELETE_AGENT, ended.clone()),
             Statement::new(sql::DELETE_MEMBERSHIPS, key),

@@ -5,7 +5,7 @@ use gateward_core::field::{Label, Millis, Name, Time};
 use gateward_core::name::is_name;
 use gateward_core::network::Network;
 use gateward_core::problem::Problem;
-use gateward_core::registry::{BanKind, ChangedKey};
+use gateward_core::registry::{BanKind, ChangeEvent, ChangedKey};
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -146,14 +146,14 @@ impl Write for CreateBan {
             ],
         );
         let expire = Statement::new(sql::EXPIRE_BANS, vec![at.tenant.into(), at.now_ms.into()]);
-        let mut change = concerning("ban_created", at, &row, vec![expire, create])?;
+        let mut change = concerning(ChangeEvent::BanCreated, at, &row, vec![expire, create])?;
         change.created = true;
         Ok(Outcome::Changed(change))
     }
 }
 
 fn concerning(
-    event: &'static str,
+    event: ChangeEvent,
     at: &At<'_>,
     row: &BanRow,
     statements: Vec<Statement>,
@@ -179,6 +179,6 @@ impl Write for DeleteBan {
         let row: BanRow = loaded.record()?.ok_or_else(|| Problem::not_found("ban"))?;
         let values = vec![at.tenant.into(), row.ban_id.as_str().into()];
         let statement = Statement::new(sql::DELETE_BAN, values);
-        concerning("ban_deleted", at, &row, vec![statement]).map(Outcome::Changed)
+        concerning(ChangeEvent::BanDeleted, at, &row, vec![statement]).map(Outcome::Changed)
     }
 }

@@ -4,8 +4,8 @@ use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::gate::LaneAction;
 use gateward_core::network::Network;
 use gateward_core::problem::Problem;
-use gateward_core::registry::ChangedKey;
 use gateward_core::registry::upstream::Upstream;
+use gateward_core::registry::{ChangeEvent, ChangedKey};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::Statement;
 use serde::de::DeserializeOwned;
@@ -122,7 +122,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequiredApproval {
     /// The audit event that the change would write.
-    pub event: &'static str,
+    pub event: ChangeEvent,
     /// What the change is about: a member, a credential's holder, or a group.
     pub resource: String,
     /// Sorted.
@@ -134,7 +134,7 @@ pub struct RequiredApproval {
 pub struct Change {
     pub statements: Vec<Statement>,
     /// The audit event's kind.
-    pub event: &'static str,
+    pub event: ChangeEvent,
     /// The audit event's detail; no secrets.
     pub detail: Json,
     /// Records that lanes must drop.
@@ -148,7 +148,7 @@ pub struct Change {
 }
 
 impl Change {
-    pub(super) fn new(event: &'static str, answer: Answer, statements: Vec<Statement>) -> Self {
+    pub(super) fn new(event: ChangeEvent, answer: Answer, statements: Vec<Statement>) -> Self {
         let keys = Vec::new();
         let detail = json!({});
         Self {

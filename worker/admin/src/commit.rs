@@ -28,7 +28,7 @@ pub fn commit(
             at.tenant.into(),
             event_id.into(),
             at.now_ms.into(),
-            change.event.into(),
+            change.event.as_str().into(),
             source.into(),
             detail.into(),
         ],

@@ -13,7 +13,7 @@ use gateward_core::field::Millis;
 use gateward_core::glob::Glob;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ChangedKey, CredentialKind, CredentialStatus};
+use gateward_core::registry::{ChangeEvent, ChangedKey, CredentialKind, CredentialStatus};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use gateward_core::trust::SourceTrust;
@@ -256,7 +256,7 @@ impl Issued {
         }
     }
 
-    fn change(self, at: &At<'_>, event: &'static str) -> Result<Change, Problem> {
+    fn change(self, at: &At<'_>, event: ChangeEvent) -> Result<Change, Problem> {
         let answer = Answer::of(&self.view(at.now_ms), Some(self.row.revision))?;
         let long_ago = at.now_ms.saturating_sub(KEPT_MS).into();
         let expire = Statement::new(sql::EXPIRE_CREDENTIALS, vec![at.tenant.into(), long_ago]);

@@ -2,7 +2,7 @@
 
 use gateward_core::field::{Millis, Name};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ChangedKey, MemberKind};
+use gateward_core::registry::{ChangeEvent, ChangedKey, MemberKind};
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -115,7 +115,7 @@ impl Write for CreateGroup {
             vec![at.tenant.into(), row.group.as_str().into(), at.now_ms.into()],
         );
         let answer = Answer::of(&row.view(at.now_ms), None)?;
-        let mut change = Change::new("group_created", answer, vec![statement]);
+        let mut change = Change::new(ChangeEvent::GroupCreated, answer, vec![statement]);
         change.detail = json!({ "group": row.group });
         change.created = true;
         Ok(Outcome::Changed(change))
@@ -149,7 +149,7 @@ impl Write for DeleteGroup {
             Statement::new(sql::DELETE_GROUP, deleted),
         ];
         let answer = Answer::of(&row.view(at.now_ms), None)?;
-        let mut change = Change::new("group_deleted", answer, statements);
+        let mut change = Change::new(ChangeEvent::GroupDeleted, answer, statements);
         change.detail = json!({ "group": row.group });
         // It may have many members.
         change.keys = vec![ChangedKey::All];
@@ -180,7 +180,11 @@ impl Write for ProtectGroup {
         if row == before {
             return Ok(Outcome::Unchanged(answer));
         }
-        let event = if self.protected { "group_protected" } else { "group_unprotected" };
+        let event = if self.protected {
+            ChangeEvent::GroupProtected
+        } else {
+            ChangeEvent::GroupUnprotected
+        };
         let values =
             vec![at.tenant.into(), row.group.as_str().into(), u64::from(row.protected).into()];
         let statement = Statement::new(sql::PROTECT_GROUP, values);
@@ -286,8 +290,8 @@ impl Write for SetMember {
             return Err(limit_reached("groups of this member", MAX_MEMBERSHIPS));
         }
         let (event, statement) = match self.present {
-            true => ("group_member_added", sql::ADD_MEMBER),
-            false => ("group_member_removed", sql::REMOVE_MEMBER),
+            true => (ChangeEvent::GroupMemberAdded, sql::ADD_MEMBER),
+            false => (ChangeEvent::GroupMemberRemoved, sql::REMOVE_MEMBER),
         };
         let values: Vec<Value> = vec![
             at.tenant.into(),

@@ -9,7 +9,7 @@ use gateward_core::limit::{
 use gateward_core::merge_patch::merge_patch;
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ChangedKey, EACH, SubjectKind};
+use gateward_core::registry::{ChangeEvent, ChangedKey, EACH, SubjectKind};
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -228,7 +228,7 @@ impl Write for CreateLimit {
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
-        let mut change = save(at, "limit_created", &row)?;
+        let mut change = save(at, ChangeEvent::LimitCreated, &row)?;
         change.created = true;
         Ok(Outcome::Changed(change))
     }
@@ -263,7 +263,7 @@ impl Write for PatchLimit {
             updated_at_ms: Millis(at.now_ms),
             ..before.clone()
         };
-        let mut change = save(at, "limit_updated", &row)?;
+        let mut change = save(at, ChangeEvent::LimitUpdated, &row)?;
         let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
         change.detail = with_changes(change.detail, Some(changes));
         Ok(Outcome::Changed(change))
@@ -284,7 +284,7 @@ impl Write for DeleteLimit {
         let row = existing(at, loaded)?;
         let values = vec![at.tenant.into(), row.limit_id.as_str().into()];
         let statement = Statement::new(sql::DELETE_LIMIT, values);
-        concerning(at, "limit_deleted", &row, statement).map(Outcome::Changed)
+        concerning(at, ChangeEvent::LimitDeleted, &row, statement).map(Outcome::Changed)
     }
 }
 
@@ -315,7 +315,7 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<LimitRow, Problem> {
     Ok(row)
 }
 
-fn save(at: &At<'_>, event: &'static str, row: &LimitRow) -> Result<Change, Problem> {
+fn save(at: &At<'_>, event: ChangeEvent, row: &LimitRow) -> Result<Change, Problem> {
     let values = vec![
         at.tenant.into(),
         row.limit_id.as_str().into(),
@@ -333,7 +333,7 @@ fn save(at: &At<'_>, event: &'static str, row: &LimitRow) -> Result<Change, Prob
 
 fn concerning(
     at: &At<'_>,
-    event: &'static str,
+    event: ChangeEvent,
     row: &LimitRow,
     statement: Statement,
 ) -> Result<Change, Problem> {

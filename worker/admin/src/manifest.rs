@@ -152,6 +152,8 @@ impl ToolManifest {
     pub fn of_server(discovered: &Discovered) -> Self {
         let mut listing = Self::empty();
         let mut bytes = 0;
+        // Written here, one definition after another: all definitions together, parsed, take many times the memory of
+        // their text.
         let mut canonical = String::from(r#"{"tools":["#);
         for (at, text) in discovered.tools.iter().enumerate() {
             bytes += text.get().len();

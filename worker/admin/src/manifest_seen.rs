@@ -2,7 +2,7 @@
 
 use gateward_core::field::Name;
 use gateward_core::problem::Problem;
-use gateward_core::registry::ChangedKey;
+use gateward_core::registry::{ChangeEvent, ChangedKey};
 use gateward_core::sql::administration::Statement;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ impl Write for ManifestSeen<'_> {
             return Ok(Outcome::Unchanged(answer));
         }
         let statements = difference.save(at, &self.server, loaded.next_epoch())?;
-        let mut change = Change::new("server_manifest_changed", answer, statements);
+        let mut change = Change::new(ChangeEvent::ServerManifestChanged, answer, statements);
         change.detail = json!({ "server": &*self.server });
         difference.describe(&mut change.detail);
         change.keys = vec![ChangedKey::Server(self.server.to_string())];

@@ -11,7 +11,7 @@ use gateward_core::field::Millis;
 use gateward_core::problem::Problem;
 use gateward_core::registry::upstream::Upstream;
 use gateward_core::registry::{
-    ChangedKey, ServerKind, ServerStatus, ServerTrust, instructions_sha256,
+    ChangeEvent, ChangedKey, ServerKind, ServerStatus, ServerTrust, instructions_sha256,
 };
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration::{self as sql, Statement, Value};
@@ -167,7 +167,7 @@ impl ServerRow {
         mut self,
         at: &At<'_>,
         loaded: &Loaded,
-        event: &'static str,
+        event: ChangeEvent,
     ) -> Result<Change, Problem> {
         self.revision = loaded.next_epoch();
         self.updated_at_ms = Millis(at.now_ms);
@@ -233,7 +233,7 @@ fn conclude(
     before: Option<&ServerRow>,
     mut row: ServerRow,
     source: ManifestSource<'_>,
-    event: &'static str,
+    event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     let (mut difference_of_tools, mut all_wait) = (Difference::default(), false);
     if let Some(listing) = source.listing() {
@@ -253,7 +253,7 @@ fn conclude(
     let changes = before.map(|before| difference(&before.view(at.now_ms), &row.view(at.now_ms)));
     let server = row.server.clone();
     let manifest_changed = all_wait || difference_of_tools.changes();
-    let event = if manifest_changed { "server_manifest_changed" } else { event };
+    let event = if manifest_changed { ChangeEvent::ServerManifestChanged } else { event };
     let mut change = row.changed(at, loaded, event)?;
     change.created = before.is_none();
     change.detail = with_changes(json!({ "server": server }), changes);

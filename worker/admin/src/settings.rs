@@ -3,7 +3,7 @@
 
 use gateward_core::field::{Whole, present};
 use gateward_core::problem::Problem;
-use gateward_core::registry::{MAX_GRACE_S, Settings};
+use gateward_core::registry::{ChangeEvent, MAX_GRACE_S, Settings};
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration::Statement;
 use gateward_core::trust::SourceTrust;
@@ -150,7 +150,8 @@ impl Write for PatchSettings {
             settings.warrant_alone_trust = trust;
         }
         settings.shield = self.shield.unwrap_or(settings.shield);
-        let mut outcome = tenant::conclude(at, loaded, &before, row.clone(), "settings_changed")?;
+        let mut outcome =
+            tenant::conclude(at, loaded, &before, row.clone(), ChangeEvent::SettingsChanged)?;
         let (answer, revision) = match &mut outcome {
             Outcome::Unchanged(answer) => (answer, before.revision),
             Outcome::Changed(change) => {

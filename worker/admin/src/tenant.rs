@@ -5,7 +5,7 @@ use gateward_core::bounds::MAX_TENANT_LANES;
 use gateward_core::field::{Millis, Name, Whole, present};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::Destinations;
-use gateward_core::registry::{ChangedKey, Settings, TenantStatus};
+use gateward_core::registry::{ChangeEvent, ChangedKey, Settings, TenantStatus};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub(super) fn conclude(
     loaded: &Loaded,
     before: &TenantRow,
     mut row: TenantRow,
-    event: &'static str,
+    event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if row == *before {
         return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
@@ -218,7 +218,7 @@ impl Write for CreateTenant<'_> {
             administrator::create(at, name, true),
             issued.statement,
         ];
-        let mut change = Change::new("tenant_created", answer, statements);
+        let mut change = Change::new(ChangeEvent::TenantCreated, answer, statements);
         change.detail = json!({ "tenant": at.tenant, "lanes": lanes, "administrator": name });
         change.created = true;
         change.secrets = &["/credential/token"];
@@ -295,7 +295,7 @@ impl Write for PatchTenant {
         if let Some(destinations) = &self.destinations {
             row.destinations = destinations.as_ref().map(Destinations::normal).transpose()?;
         }
-        conclude(at, loaded, &before, row, "tenant_changed")
+        conclude(at, loaded, &before, row, ChangeEvent::TenantChanged)
     }
 }
 
@@ -318,7 +318,7 @@ impl Write for DeleteTenant {
             return Err(conflict(detail));
         }
         let row = TenantRow { status: TenantStatus::Deleted, ..before.clone() };
-        let mut outcome = conclude(at, loaded, &before, row, "tenant_deleted")?;
+        let mut outcome = conclude(at, loaded, &before, row, ChangeEvent::TenantDeleted)?;
         if let Outcome::Changed(change) = &mut outcome {
             change.answer.revision = None;
         }
@@ -398,7 +398,7 @@ impl Write for Bootstrap<'_> {
                 "".into(),
                 format!("bootstrap.{}", before.bootstraps).into(),
                 at.now_ms.into(),
-                "bootstrapped".into(),
+                ChangeEvent::Bootstrapped.as_str().into(),
                 at.actor.name.as_str().into(),
                 detail.to_string().into(),
             ],
@@ -409,7 +409,7 @@ impl Write for Bootstrap<'_> {
         }
         statements.push(administrator::create(at, name, true));
         statements.push(issued.statement);
-        let mut change = Change::new("bootstrapped", answer, statements);
+        let mut change = Change::new(ChangeEvent::Bootstrapped, answer, statements);
         change.detail = detail;
         change.keys = vec![ChangedKey::All];
         change.created = true;

@@ -12,7 +12,7 @@ use gateward_core::limit::Amount;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
-use gateward_core::registry::{ChangedKey, TaintRule, ToolStatus};
+use gateward_core::registry::{ChangeEvent, ChangedKey, TaintRule, ToolStatus};
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use serde::{Deserialize, Serialize};
@@ -278,7 +278,7 @@ fn conclude(
     loaded: &Loaded,
     before: Option<&ToolRow>,
     mut row: ToolRow,
-    event: &'static str,
+    event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if before == Some(&row) {
         return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);

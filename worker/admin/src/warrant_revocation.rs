@@ -5,7 +5,7 @@
 use gateward_core::bounds::{MAX_WARRANT_REVOCATIONS, WARRANT_REVOCATION_MS};
 use gateward_core::field::{Label, Millis};
 use gateward_core::problem::Problem;
-use gateward_core::registry::ChangedKey;
+use gateward_core::registry::{ChangeEvent, ChangedKey};
 use gateward_core::sql::administration::{self as sql, Statement};
 use gateward_core::warrant::key::PublicKey;
 use gateward_core::warrant::payload;
@@ -153,7 +153,7 @@ impl Write for RevokeWarrant {
             ],
         );
         let answer = Answer::of(&row.view(at.now_ms), None)?;
-        let mut change = Change::new("warrant_revoked", answer, vec![expire, create]);
+        let mut change = Change::new(ChangeEvent::WarrantRevoked, answer, vec![expire, create]);
         change.created = true;
         change.detail = json!({ "warrant_id": row.warrant_id, "reason": row.reason });
         change.keys = vec![ChangedKey::Warrants];

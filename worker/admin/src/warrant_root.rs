@@ -6,7 +6,7 @@ use gateward_core::bounds::{
 use gateward_core::field::{Ed25519Key, Label, Millis, Name, bounded, present};
 use gateward_core::glob::Glob;
 use gateward_core::problem::Problem;
-use gateward_core::registry::{ChangedKey, WarrantRootStatus};
+use gateward_core::registry::{ChangeEvent, ChangedKey, WarrantRootStatus};
 use gateward_core::sql::administration::{self as sql, Statement, Value};
 use gateward_core::warrant::cbor::Malformed;
 use gateward_core::warrant::key::PublicKey;
@@ -180,7 +180,7 @@ impl Write for CreateWarrantRoot {
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
-        let mut change = save(at, "warrant_root_created", &row)?;
+        let mut change = save(at, ChangeEvent::WarrantRootCreated, &row)?;
         change.created = true;
         Ok(Outcome::Changed(change))
     }
@@ -215,7 +215,7 @@ impl Write for PatchWarrantRoot {
         }
         row.revision = loaded.next_epoch();
         row.updated_at_ms = Millis(at.now_ms);
-        let mut change = save(at, "warrant_root_updated", &row)?;
+        let mut change = save(at, ChangeEvent::WarrantRootUpdated, &row)?;
         let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
         change.detail = with_changes(change.detail, Some(changes));
         Ok(Outcome::Changed(change))
@@ -237,7 +237,7 @@ impl Write for DeleteWarrantRoot {
         let row = existing(at, loaded)?;
         let values = || vec![at.tenant.into(), row.root_id.as_str().into()];
         let remember = Statement::new(sql::REMEMBER_WARRANT_LIST, values());
-        let mut change = concerning(at, "warrant_root_deleted", &row, remember)?;
+        let mut change = concerning(at, ChangeEvent::WarrantRootDeleted, &row, remember)?;
         change.statements.push(Statement::new(sql::DELETE_WARRANT_ROOT, values()));
         change.answer.revision = None;
         Ok(Outcome::Changed(change))
@@ -339,7 +339,7 @@ impl Write for TakeRevocationList {
             updated_at_ms: Millis(at.now_ms),
             ..before
         };
-        let mut change = save(at, "warrant_revocation_list_taken", &row)?;
+        let mut change = save(at, ChangeEvent::WarrantRevocationListTaken, &row)?;
         let expire = vec![at.tenant.into(), at.now_ms.into()];
         let reason = format!("on list {} of the root {}", list.version, row.root_id);
         let add = vec![
@@ -369,7 +369,7 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<WarrantRootRow, Problem> {
     Ok(row)
 }
 
-fn save(at: &At<'_>, event: &'static str, row: &WarrantRootRow) -> Result<Change, Problem> {
+fn save(at: &At<'_>, event: ChangeEvent, row: &WarrantRootRow) -> Result<Change, Problem> {
     let values = vec![
         at.tenant.into(),
         row.root_id.as_str().into(),
@@ -389,7 +389,7 @@ fn save(at: &At<'_>, event: &'static str, row: &WarrantRootRow) -> Result<Change
 
 fn concerning(
     at: &At<'_>,
-    event: &'static str,
+    event: ChangeEvent,
     row: &WarrantRootRow,
     statement: Statement,
 ) -> Result<Change, Problem> {

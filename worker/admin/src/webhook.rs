@@ -5,6 +5,7 @@ use gateward_core::approval::webhook;
 use gateward_core::credential::token::MacKeys;
 use gateward_core::field::Millis;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::ChangeEvent;
 use gateward_core::sql::administration::{self as sql, Statement};
 use gateward_core::target::Target;
 use serde::{Deserialize, Serialize};
@@ -128,7 +129,7 @@ impl Write for SetWebhook<'_> {
                 row.updated_at_ms.0.into(),
             ],
         );
-        let mut change = Change::new("webhook_set", answer, vec![save]);
+        let mut change = Change::new(ChangeEvent::WebhookSet, answer, vec![save]);
         change.created = before.is_none();
         // The path may be secret.
         change.detail = json!({ "origin": self.target.origin() });
@@ -150,6 +151,6 @@ impl Write for DeleteWebhook {
         check_match(at, row.revision)?;
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         let delete = Statement::new(sql::DELETE_WEBHOOK, vec![at.tenant.into()]);
-        Ok(Outcome::Changed(Change::new("webhook_deleted", answer, vec![delete])))
+        Ok(Outcome::Changed(Change::new(ChangeEvent::WebhookDeleted, answer, vec![delete])))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! How a command runs: `commands` turns arguments into a plan without any I/O, `run` carries out
 //! the plan through `client`, and `table` shows the answers. Out of scope: what the API allows.
-//! Only the worker checks names and values, so the two cannot disagree.
+//! The worker checks names and values. The command line only checks values of closed lists, which it
+//! takes from the core.
 
 mod approval;
 mod arguments;

@@ -1,8 +1,9 @@
 //! Decisions and reason codes.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::text_enum::text_enum;
+use crate::text_enum::{self, text_enum};
 
 text_enum! {
     /// The decision on a call, most restrictive first. If several policies apply, the most restrictive wins.
@@ -28,19 +29,13 @@ impl Decision {
     pub const fn denies(self) -> bool {
         matches!(self, Self::Deny | Self::Quarantine)
     }
-
-    /// The decision with this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|decision| decision.as_str() == text)
-    }
 }
 
 /// Defines [`ReasonCode`] from a list, so that adding a code takes one line.
 macro_rules! reason_codes {
     ($($name:ident = $code:literal, $sentence:literal;)+) => {
         /// The reason for a decision, as a stable code. Programs compare the code; the sentence is for people.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ReasonCode {
             $($name,)+
@@ -68,6 +63,13 @@ macro_rules! reason_codes {
                 match self {
                     $(Self::$name => $sentence,)+
                 }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for ReasonCode {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let at = text_enum::place(deserializer, "ReasonCode", &[$($code,)+])?;
+                Self::ALL.get(at).copied().ok_or_else(|| D::Error::custom("no such reason code"))
             }
         }
     };

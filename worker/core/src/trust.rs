@@ -19,7 +19,7 @@ impl SourceTrust {
     /// Reads a claim. A value that is not in the list counts as unknown, the least trusted.
     #[must_use]
     pub fn from_claim(text: &str) -> Self {
-        Self::ALL.into_iter().find(|level| level.as_str() == text).unwrap_or(Self::Unknown)
+        Self::parse(text).unwrap_or(Self::Unknown)
     }
 
     /// The less trusted of two.

@@ -8,9 +8,10 @@ use gateward_core::bounds::{
     MAX_BANS, MAX_SERVER_TOOLS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS,
 };
 use gateward_core::bucket::Rate;
+use gateward_core::lane::RECORDS_SHAPE;
 use gateward_core::limit::{Definition, Limit, RequestRate};
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
-use gateward_core::registry::{ListedTool, Loaded};
+use gateward_core::registry::{ListedTool, Loaded, RecordKind};
 use gateward_core::scope::Scope;
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration as admin;
@@ -363,6 +364,63 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     for bound in [MAX_BANS, MAX_WARRANT_ROOTS, MAX_WARRANT_REVOCATIONS] {
         assert!(d1::LOAD_RECORDS.contains(&format!("LIMIT {})", bound + 1)), "{bound}");
     }
+}
+
+/// The names of a record's members, sorted. If it is a list, those of its first item. A list or a limit inside of it adds
+/// its own members, with its name before them.
+fn members(record: &Value) -> Vec<String> {
+    let record = record.get(0).unwrap_or(record);
+    let named = record.as_object().into_iter().flatten().flat_map(|(name, value)| {
+        let has_members = value.is_array() || value.get("limit_id").is_some();
+        let inner = if has_members { members(value) } else { Vec::new() };
+        let inner = inner.into_iter().map(move |member| format!("{name}.{member}"));
+        std::iter::once(name.clone()).chain(inner)
+    });
+    let mut names: Vec<String> = named.collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_new_member_of_a_stored_record_raises_the_version_of_the_records() {
+    let database = support::database();
+    database.execute_batch(REGISTRY).unwrap();
+    let limits_and_roots = r#"INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, revision,
+          created_at_ms, updated_at_ms, covers) SELECT 'demo', value->>0, value->>1, value->>2,
+          '{"kind":"rate","capacity":3,"refill_per_s":0.5}', 'a', 1, 0, 0, value->>3
+        FROM json_each('[["a","agent","coder","calls"],["b","credential","k1","calls"],["c","tenant","*","calls"],
+          ["d","agent","coder","requests"]]');
+        INSERT INTO warrant_roots (tenant, root_id, public_key, allowed_servers, status, created_by, revision,
+          created_at_ms, updated_at_ms) VALUES ('demo', 'a', printf('%064d', 5), NULL, 'active', 'ada', 1, 0, 0)"#;
+    database.execute_batch(limits_and_roots).unwrap();
+    let mut records = load(&database, "coder", "k1", "github", true);
+    let listing = params!["demo", "github"];
+    let listing: String = database.query_row(d1::LOAD_LISTING, listing, |row| row.get(1)).unwrap();
+    records["listing"] = serde_json::from_str(&listing).unwrap();
+    let names = RecordKind::ALL.map(|kind| members(&records[kind.as_str()]).join(" "));
+    let pinned = [
+        "bytes_per_day destinations epoch grace_high_risk_s grace_read_s grace_write_s lanes log_public risk_denials \
+         risk_quiet_s risk_window_s rows_per_day shared_limits shared_limits.limit shared_limits.limit.created_at_ms \
+         shared_limits.limit.limit_id shared_limits.limit.revision shared_limits.limit.rule shared_limits.subject \
+         shared_limits.subject_kind shield status taint_s warrant_alone_trust warrant_max_links warrant_proof_windows \
+         warrant_reads_once warrant_required",
+        "allowed_tools environment groups lane limits limits.created_at_ms limits.limit_id limits.rule public_key \
+         request_rate request_rate.limit_id request_rate.rule risk_tier status warrant_required",
+        "agent allowed_networks allowed_servers allowed_tools assigns_runs expires_at_ms first_key_id limits \
+         limits.created_at_ms limits.limit_id limits.rule max_source_trust scopes secret_sha256 signed status",
+        "inspects_results instructions_sha256 kind shield status trust upstream",
+        "approval_ttl_s argument_roles canary cost egress input_schema min_clearance mutates reach result_trust risk \
+         shield status tainted warrant_required",
+        "expires_at_ms kind subject",
+        "revoked roots roots.allowed_servers roots.id roots.public_key",
+        "canary definition_sha256 egress mutates status tool",
+    ];
+    assert_eq!(
+        (RECORDS_SHAPE, names.each_ref().map(String::as_str)),
+        ("6", pinned),
+        "a stored record has other members: if a new one restricts calls, or if one has another form, raise \
+         `RECORDS_SHAPE` in `lane/registry.rs`; then write both here"
+    );
 }
 
 #[test]

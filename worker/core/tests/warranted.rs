@@ -7,8 +7,8 @@ mod support;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gateward_core::approval::Approval;
 use gateward_core::approval::webhook::Message;
+use gateward_core::approval::{Approval, ApprovalEvent};
 use gateward_core::bounds::MAX_REQUEST_ID_BYTES;
 use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
@@ -430,7 +430,8 @@ fn an_approval_names_the_warrant_of_the_call_that_waits() {
         let held = gate.on_lane(|_, storage| Lane::approval(storage, id)).unwrap().unwrap();
         let view = serde_json::to_value(held.approval.view(&held.input, START_MS, false)).unwrap();
         assert_eq!(view["warrant"], expected);
-        let told = Message::of(("acme", 0), (1, START_MS), "approval_requested", &held.approval);
+        let told =
+            Message::of(("acme", 0), (1, START_MS), ApprovalEvent::Requested, &held.approval);
         let told: Value = serde_json::from_str(&told.body).unwrap();
         assert_eq!(told["data"]["approval"]["warrant"], expected);
         // One that an older version stored.

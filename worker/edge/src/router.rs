@@ -14,7 +14,7 @@ use crate::answer::{Answer, Answered, internal, whole};
 use crate::app::App;
 use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
-use crate::handlers::runs::HarnessReport;
+use crate::handlers::runs::CallerReport;
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits,
     logs, mcp, metrics, receipts, runs,
@@ -79,18 +79,17 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     let (route, parameters) = match route::find(&request.method, request.path()) {
         Found::Route(route, parameters) => (route, parameters),
         Found::OtherMethods(methods) => return Err(Problem::method_not_allowed(methods)),
-        Found::Nothing => {
-            return Err(Problem::new(ProblemCode::NotFound, "this path does not exist"));
-        }
+        Found::Nothing => return Err(not_found()),
     };
     match route.access {
         Access::Call => {
             let parameter = decoded(parameters)?.into_iter().next().unwrap_or_default();
             let report = match route.operation {
-                Operation::StartRun => HarnessReport::Start,
-                Operation::ReportResult => HarnessReport::Result(parameter),
-                Operation::ReportOutcome => HarnessReport::Outcome(parameter),
-                _ => return authorize::authorize(request, app).await,
+                Operation::Authorize => return authorize::authorize(request, app).await,
+                Operation::StartRun => CallerReport::Start,
+                Operation::ReportResult => CallerReport::Result(parameter),
+                Operation::ReportOutcome => CallerReport::Outcome(parameter),
+                _ => return Err(not_found()),
             };
             return runs::record(request, app, report).await;
         }
@@ -99,7 +98,8 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
                 Operation::Health => health::alive(),
                 Operation::Ready => health::ready(app).await,
                 Operation::Version => health::version(app),
-                _ => whole(Head::new(200, &app.request_id).with_description()),
+                Operation::Description => whole(Head::new(200, &app.request_id).with_description()),
+                _ => Err(not_found()),
             };
         }
         Access::Log => {
@@ -137,6 +137,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         }
         Operation::ReadReceipt => receipts::read(app, &caller, first).await,
         Operation::VerifyReceipts => receipts::verify(request, app, &caller, &body).await,
+        // It answers 404 if the operation is not one of the administration.
         _ => administration::answer(request, app, &caller, route, &parameters, &body).await,
     }
 }
@@ -147,5 +148,9 @@ fn decoded(parameters: Vec<&str>) -> std::result::Result<Vec<String>, Problem> {
         .into_iter()
         .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))
         .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Problem::new(ProblemCode::NotFound, "this path does not exist"))
+        .map_err(|_| not_found())
+}
+
+fn not_found() -> Problem {
+    Problem::new(ProblemCode::NotFound, "this path does not exist")
 }

@@ -350,7 +350,8 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Whether the operation reads a JSON body.
+    /// Whether the operation reads a JSON body. A list of its own, because the Wasm does not contain the OpenAPI
+    /// document. `tests/openapi.rs` compares the two.
     #[must_use]
     pub fn takes_body(&self) -> bool {
         use Operation as Op;

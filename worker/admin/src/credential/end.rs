@@ -2,7 +2,7 @@
 
 use gateward_core::field::{Millis, Name, Whole, present};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ChangedKey, CredentialKind};
+use gateward_core::registry::{ChangeEvent, ChangedKey, CredentialKind};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::Deserialize;
@@ -94,7 +94,8 @@ impl Write for RotateCredential<'_> {
         old.expires_at_ms = Some(Millis(old.expires_at_ms.map_or(ends, |time| time.0.min(ends))));
         old.revision = revision;
         let end_old = end(at, &old);
-        let mut change = self.mint.issue(at.tenant, new, lane).change(at, "credential_rotated")?;
+        let mut change =
+            self.mint.issue(at.tenant, new, lane).change(at, ChangeEvent::CredentialRotated)?;
         change.statements.push(end_old);
         change.keys.push(ChangedKey::Credential(old.key_id.clone()));
         if let Some(detail) = change.detail.as_object_mut() {
@@ -133,7 +134,7 @@ impl Write for RevokeCredential {
         let ends = row.expires_at_ms.map_or(at.now_ms, |time| time.0.min(at.now_ms));
         row.expires_at_ms = Some(Millis(ends));
         let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
-        let mut change = Change::new("credential_revoked", answer, vec![end(at, &row)]);
+        let mut change = Change::new(ChangeEvent::CredentialRevoked, answer, vec![end(at, &row)]);
         change.detail = json!({ "key_id": row.key_id });
         change.keys = vec![ChangedKey::Credential(row.key_id)];
         Ok(Outcome::Changed(change))

@@ -4,7 +4,7 @@ use gateward_core::field::{Millis, Name, Time, bounded};
 use gateward_core::glob::Glob;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::CredentialKind;
+use gateward_core::registry::{ChangeEvent, CredentialKind};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration::Statement;
 use gateward_core::trust::SourceTrust;
@@ -145,7 +145,7 @@ impl Write for IssueCredential<'_> {
         };
         check_grant(at.actor, &row)?;
         let issued = self.mint.issue(at.tenant, row, lane);
-        let change = issued.change(at, "credential_created")?;
+        let change = issued.change(at, ChangeEvent::CredentialCreated)?;
         let holder = request.administrator.as_deref().unwrap_or_default();
         protection::guard(at, &context.protected, holder, change)
     }

@@ -2,6 +2,7 @@
 
 use gateward_core::field::Name;
 use gateward_core::problem::Problem;
+use gateward_core::registry::ChangeEvent;
 use gateward_core::route::StateAction;
 use gateward_core::sql::administration::{self as sql, Statement};
 
@@ -26,10 +27,10 @@ impl Write for ActOnServer {
         let before = existing(at, loaded)?;
         let row = ServerRow { states: before.states.after(self.action), ..before.clone() };
         let event = match self.action {
-            StateAction::Approve => "server_approved",
-            StateAction::Disable => "server_disabled",
-            StateAction::Quarantine => "server_quarantined",
-            StateAction::Restore => "server_restored",
+            StateAction::Approve => ChangeEvent::ServerApproved,
+            StateAction::Disable => ChangeEvent::ServerDisabled,
+            StateAction::Quarantine => ChangeEvent::ServerQuarantined,
+            StateAction::Restore => ChangeEvent::ServerRestored,
         };
         conclude(at, loaded, Some(&before), row, ManifestSource::None, event)
     }
@@ -58,7 +59,7 @@ impl Write for DeleteServer {
             at.now_ms.into(),
             loaded.next_epoch().into(),
         ];
-        let mut change = row.changed(at, loaded, "server_deleted")?;
+        let mut change = row.changed(at, loaded, ChangeEvent::ServerDeleted)?;
         change.statements = vec![Statement::new(sql::DELETE_SERVER, values)];
         change.answer.revision = None;
         Ok(Outcome::Changed(change))

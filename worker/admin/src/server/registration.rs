@@ -3,7 +3,7 @@
 use gateward_core::field::{Millis, Name, present};
 use gateward_core::problem::Problem;
 use gateward_core::registry::upstream::Upstream;
-use gateward_core::registry::{ServerKind, ServerTrust};
+use gateward_core::registry::{ChangeEvent, ServerKind, ServerTrust};
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration::Statement;
 use serde::Deserialize;
@@ -138,7 +138,8 @@ impl Write for CreateServer {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let (before, row) = self.row(at, loaded)?;
         let source = ManifestSource::new(self.manifest.as_ref(), at);
-        let event = if before.is_none() { "server_created" } else { "server_changed" };
+        let event =
+            if before.is_none() { ChangeEvent::ServerCreated } else { ChangeEvent::ServerChanged };
         let concluded = conclude(at, loaded, before.as_ref(), row, source, event)?;
         Ok(with_findings(concluded, source))
     }
@@ -224,7 +225,8 @@ impl Write for PatchServer {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let (before, row) = self.row(at, loaded)?;
         let source = ManifestSource::new(self.manifest.as_ref(), at);
-        let concluded = conclude(at, loaded, Some(&before), row, source, "server_changed")?;
+        let concluded =
+            conclude(at, loaded, Some(&before), row, source, ChangeEvent::ServerChanged)?;
         Ok(with_findings(concluded, source))
     }
 }

@@ -3,6 +3,7 @@
 use gateward_core::field::{Name, ToolName, present};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::ChangeEvent;
 use gateward_core::route::StateAction;
 use gateward_core::sql::administration::{self as sql, Statement};
 use serde::Deserialize;
@@ -89,10 +90,10 @@ impl Write for ActOnTool {
             ..before.clone()
         };
         let event = match self.action {
-            StateAction::Approve => "tool_approved",
-            StateAction::Disable => "tool_disabled",
-            StateAction::Quarantine => "tool_quarantined",
-            StateAction::Restore => "tool_restored",
+            StateAction::Approve => ChangeEvent::ToolApproved,
+            StateAction::Disable => ChangeEvent::ToolDisabled,
+            StateAction::Quarantine => ChangeEvent::ToolQuarantined,
+            StateAction::Restore => ChangeEvent::ToolRestored,
         };
         let mut outcome = conclude(at, loaded, Some(&before), row, event)?;
         if let Outcome::Changed(change) = &mut outcome

@@ -8,7 +8,7 @@ use gateward_core::limit::Amount;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
-use gateward_core::registry::TaintRule;
+use gateward_core::registry::{ChangeEvent, TaintRule};
 use gateward_core::schema::{self, Schema};
 use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration::Statement;
@@ -201,7 +201,8 @@ impl Write for CreateTool {
             return Err(limit_reached("tools", MAX_TOOLS));
         }
         let row = self.patch.apply_to(before.clone().unwrap_or_else(|| self.new_row(at)))?;
-        let event = if before.is_none() { "tool_created" } else { "tool_changed" };
+        let event =
+            if before.is_none() { ChangeEvent::ToolCreated } else { ChangeEvent::ToolChanged };
         let concluded = conclude(at, loaded, before.as_ref(), row, event)?;
         Ok(with_findings(concluded, self.patch.input_schema.as_ref()))
     }
@@ -304,7 +305,7 @@ impl Write for PatchTool {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before = existing(at, loaded)?;
         let row = self.patch.apply_to(before.clone())?;
-        let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;
+        let concluded = conclude(at, loaded, Some(&before), row, ChangeEvent::ToolChanged)?;
         Ok(with_findings(concluded, self.patch.input_schema.as_ref()))
     }
 }

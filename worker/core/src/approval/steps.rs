@@ -28,7 +28,7 @@ pub const MAX_TAMPERING: u8 = 5;
 text_enum! {
     /// What a step was. The audit uses these names.
     ApprovalEvent {
-        /// An administrator asked for a change of the registry that members of a group must approve.
+        /// A call, or a change of the registry, waits for people. For a call, the decision's own row is this step's.
         Requested = "approval_requested",
         /// One more person approved, and more are needed.
         Endorsed = "approval_endorsed",

@@ -1,5 +1,6 @@
 //! Webhooks: messages about a tenant's approvals, in the form of Standard Webhooks 1.0.0
-//! (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md).
+//! (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md). The types of messages are the values of
+//! [`ApprovalEvent`], with a full stop for the first underscore.
 //!
 //! INVARIANT (the same message at each attempt): id and body depend only on the step, so a receiver
 //! recognizes a repetition by the id. Only time and signature differ between attempts.
@@ -13,7 +14,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
 use sha2::Sha256;
 
-use crate::approval::{Approval, ApprovalInput, ApprovalView};
+use crate::approval::{Approval, ApprovalEvent, ApprovalInput, ApprovalView};
 use crate::credential::token::MacKeys;
 use crate::id::rfc3339;
 
@@ -47,17 +48,17 @@ struct Data<'a> {
 }
 
 impl Message {
-    /// The message about the step `seq` of a lane. `event` is its audit kind. The approval is as it
-    /// was after the step, without the call's arguments.
+    /// The message about the step `seq` of a lane. The approval is as it was after the step, without
+    /// the call's arguments.
     #[must_use]
     pub fn of(
         (tenant, lane): (&str, u16),
         (seq, at_ms): (u64, u64),
-        event: &str,
+        event: ApprovalEvent,
         approval: &Approval,
     ) -> Self {
         let payload = Payload {
-            r#type: &event.replacen('_', ".", 1),
+            r#type: &event.as_str().replacen('_', ".", 1),
             timestamp: rfc3339(at_ms),
             data: Data { tenant, approval: approval.view(&ApprovalInput::default(), at_ms, false) },
         };

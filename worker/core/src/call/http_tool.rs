@@ -14,6 +14,7 @@ use std::{fmt, mem};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::path::named_segments;
 use self::path::{is_shadowed, is_visible, parameter, parameters, segments};
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RESOURCE_BYTES};
 use crate::json::{Json, Names, utf16_order};
@@ -156,26 +157,28 @@ pub fn redact(
     if let Some(body) = &mut request.body {
         body.remove(&fields);
     }
-    !redaction.is_needed() || mark(request, redaction)
+    !redaction.is_needed() || mark(request, route, redaction)
 }
 
-/// Puts markers in place of what the shield redacts. Returns false if it is in the path, or in a text that cannot be
-/// decoded.
-fn mark(request: &mut HttpRequest, redaction: Redaction<'_>) -> bool {
+/// Puts markers in place of what the shield redacts. Returns false if it is in the path, in a name of the query, or in a
+/// text that cannot be decoded.
+fn mark(request: &mut HttpRequest, route: &str, redaction: Redaction<'_>) -> bool {
     let form = |text: &str| decode(&text.replace('+', " "));
-    let plain = |text: &str| form(text).is_some_and(|text| redaction.text(&text).is_none());
+    let is_plain = |text: &str, name: Option<&str>| redaction.text(text, name).is_none();
     // In a path, a plus sign is not a space. A token can contain slashes, so the whole path is searched too,
     // and not only each segment.
-    let whole = decode(&request.path);
-    let parts = request.path.split('/').map(decode).chain([whole]);
-    if !parts.into_iter().all(|part| part.is_some_and(|part| redaction.text(&part).is_none())) {
+    let mut parts = named_segments(&request.path, route).chain([(request.path.as_str(), None)]);
+    if !parts.all(|(part, name)| decode(part).is_some_and(|part| is_plain(&part, name))) {
         return false;
     }
     let mut parts = Vec::new();
     for part in request.query.split('&') {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        let Some(text) = form(value).filter(|_| plain(name)) else { return false };
-        parts.push(match redaction.text(&text) {
+        let (Some(field), Some(text)) = (form(name), form(value)) else { return false };
+        if !is_plain(&field, None) {
+            return false;
+        }
+        parts.push(match redaction.text(&text, Some(&field)) {
             Some(marked) => [name, "=", &encoded(&marked)].concat(),
             None => part.to_owned(),
         });

@@ -329,9 +329,7 @@ pub fn ask_change(
         );
         return Err(Problem::new(ProblemCode::LimitReached, detail));
     }
-    if !facts.space.takes(facts.head, false) {
-        return Err(space::full());
-    }
+    facts.check_space()?;
     let now_ms = facts.now_ms;
     let approval = Approval {
         approval_id: id::approval_id(command.lane, facts.head.seq + 1),

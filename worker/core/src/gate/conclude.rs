@@ -13,7 +13,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{CountedEvent, Step};
-use super::{limits, metrics, provenance, velocity, warrant};
+use super::{limits, metrics, provenance, shield, velocity, warrant};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -58,7 +58,8 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     let decision_id = decision_id(&draft);
     let observation = provenance::of_call(&draft, ruling);
     let effects = update_state(&mut draft, engine, ruling, &decision_id);
-    let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
+    let resource = shield::stored_resource(engine, &draft);
+    let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id, &resource);
     let response = response(&draft, decided_by, ruling, &effects, &decision_id, &sealed.hash);
     let is_degraded = decided_by.degraded_cause.is_some();
     let (entry, approval_entry) =
@@ -127,12 +128,14 @@ fn update_state<'a>(
     Effects { containment, asked, settled }
 }
 
+/// `resource`: as it is stored. The action hash covers it as it was sent.
 fn seal_receipt(
     draft: &Draft<'_>,
     decided_by: Engine<'_>,
     ruling: &Ruling,
     effects: &Effects<'_>,
     decision_id: &str,
+    resource: &str,
 ) -> Sealed {
     let (command, facts) = (draft.command, draft.facts);
     let call = &command.call;
@@ -159,7 +162,7 @@ fn seal_receipt(
         prev_hash: &facts.head.hash,
         provenance: ruling.provenance.as_deref(),
         reason_code: ruling.reason_code,
-        resource: &call.resource,
+        resource,
         run: &call.run_id,
         seq: draft.seq(),
         server: &call.server,

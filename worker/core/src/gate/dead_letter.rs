@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::row::{Event, JournalEntry, LaneEvent};
-use crate::approval::Approval;
 use crate::approval::webhook::Message;
+use crate::approval::{Approval, ApprovalEvent};
 use crate::metrics::Series;
 use crate::receipt::{BODY_VERSION, Body, DeadLetterBody, ReceiptKind};
 
@@ -17,7 +17,7 @@ pub struct DeadLetter<'a> {
     /// The sequence number of its step.
     pub seq: u64,
     /// The step.
-    pub event: &'a str,
+    pub event: ApprovalEvent,
     pub approval: &'a Approval,
     pub message: &'a Message,
     /// Failed attempts.

@@ -16,7 +16,7 @@ use super::{
     velocity, warrant,
 };
 use crate::call::command::{GateCommand, Purpose};
-use crate::decision::Decision;
+use crate::decision::{Decision, ReasonCode};
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
 use crate::registry::upstream::DenialForm;
@@ -201,46 +201,11 @@ fn judge_call(
     draft: &mut Draft<'_>,
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
-    let refused = approval::check_presented(draft).err();
-    let resolved = warrant::deny_if_not_carried(draft)
-        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
-        .and_then(|tool| {
-            // A request of a server is not the agent's call.
-            let warranted = match draft.command.purpose {
-                Purpose::Ask => Ok(()),
-                _ => warrant::check(draft, &tool),
-            };
-            match warranted {
-                // A canary quarantines, whatever the warrant says. But a caller without a credential must not stop the agent
-                // with a call that its warrant does not carry.
-                Err(denial) if tool.canary && !draft.command.located => Ok((tool, Some(denial))),
-                warranted => warranted.map(|()| (tool, None)),
-            }
-        });
-    let ruling = match resolved {
-        Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
-            Some(denial) => denial,
-            None => {
-                let blocked = shield::inspect_call(engine, draft, Some(&tool));
-                draft.provenance = provenance::of(draft, &tool);
-                let said = match velocity::read_windows(draft, &tool)? {
-                    Some(denial) => denial,
-                    None => {
-                        let said = ask_policies(engine, draft, identity, tool.clone());
-                        shield::apply_redaction(
-                            draft,
-                            &tool,
-                            warrant::deny_redaction(draft, &tool, said),
-                        )
-                    }
-                };
-                let said = approval::deny_if_unusable(refused, said);
-                match unwarranted.or(blocked) {
-                    Some(denial) if said.decision != Decision::Quarantine => *denial,
-                    _ => said,
-                }
-            }
-        },
+    let approval_refusal = approval::check_presented(draft).err();
+    let ruling = match resolve_tool(engine, draft, identity) {
+        Ok((tool, warrant_denial)) => {
+            rule(engine, draft, identity, &tool, warrant_denial, approval_refusal)?
+        }
         Err(denial) => *denial,
     };
     let mut ruling = match draft.command.purpose {
@@ -250,16 +215,71 @@ fn judge_call(
         }
         _ => approval::deny_if_it_cannot_wait(draft, ruling),
     };
-    ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
-    if let Some(taint) = &ruling.taint {
-        let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
-        ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
-        let origins = ruling.provenance.as_deref().map(Provenance::sentences);
-        if let Some(origins) = origins.filter(|sentences| !sentences.is_empty()) {
-            ruling.reason.extend([" ", &origins]);
-        }
-    }
+    ruling.provenance = shield::stored_provenance(engine, draft).map(Box::new);
+    explain_taint(draft, &mut ruling);
     Ok(ruling)
+}
+
+/// The tool of a call, once its warrant was checked. A canary comes with the denial of its warrant, if there is one.
+fn resolve_tool(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+    identity: &Identity<'_>,
+) -> Result<(Tool, Option<Box<Ruling>>), Box<Ruling>> {
+    warrant::deny_if_not_carried(draft)?;
+    let tool = resolve::tool(engine, draft.command, draft.facts.records, identity)?;
+    // A request of a server is not the agent's call.
+    let warranted = match draft.command.purpose {
+        Purpose::Ask => Ok(()),
+        _ => warrant::check(draft, &tool),
+    };
+    match warranted {
+        // A canary quarantines, whatever the warrant says. But a caller without a credential must not stop the agent
+        // with a call that its warrant does not carry.
+        Err(denial) if tool.canary && !draft.command.located => Ok((tool, Some(denial))),
+        warranted => warranted.map(|()| (tool, None)),
+    }
+}
+
+/// The ruling on a call whose tool is known: limits, shield, windows and policies. The denial of a canary's warrant and
+/// the refusal of the call's approval hold unless the ruling is a quarantine.
+fn rule(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+    identity: &Identity<'_>,
+    tool: &Tool,
+    warrant_denial: Option<Box<Ruling>>,
+    approval_refusal: Option<ReasonCode>,
+) -> Result<Ruling, Stop> {
+    if let Some(denial) = limits::check(draft, tool)? {
+        return Ok(denial);
+    }
+    let shield_denial = shield::inspect_call(engine, draft, Some(tool));
+    draft.provenance = provenance::of(draft, tool);
+    let ruling = match velocity::read_windows(draft, tool)? {
+        Some(denial) => denial,
+        None => {
+            let ruling = ask_policies(engine, draft, identity, tool.clone());
+            let ruling = warrant::deny_redaction(draft, tool, ruling);
+            shield::apply_redaction(draft, tool, ruling)
+        }
+    };
+    let ruling = approval::deny_if_unusable(approval_refusal, ruling);
+    Ok(match warrant_denial.or(shield_denial) {
+        Some(denial) if ruling.decision != Decision::Quarantine => *denial,
+        _ => ruling,
+    })
+}
+
+/// If taint caused the ruling, its reason says where the taint and the call's destinations came from.
+fn explain_taint(draft: &Draft<'_>, ruling: &mut Ruling) {
+    let Some(taint) = &ruling.taint else { return };
+    let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
+    ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
+    let origins = ruling.provenance.as_deref().map(Provenance::sentences);
+    if let Some(origins) = origins.filter(|sentences| !sentences.is_empty()) {
+        ruling.reason.extend([" ", &origins]);
+    }
 }
 
 /// Steps 10 and 11.

@@ -83,6 +83,8 @@ pub struct Draft<'a> {
     /// Where the destinations of the call came from. Known from step 10 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
+    /// Whether the shield inspected the call.
+    pub inspected: bool,
     /// What the shield found, if anything.
     pub shield: Option<Noted>,
     /// The limits of the call, once they were checked.
@@ -115,6 +117,7 @@ impl<'a> Draft<'a> {
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             warranted: None,
             provenance: None,
+            inspected: false,
             shield: None,
             ledgers: Vec::new(),
             covered: Covered::default(),

@@ -11,7 +11,6 @@ use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::metrics;
 use super::row::{ContainmentDetail, ContainmentRow, Event, JournalEntry};
-use super::space;
 use super::taint_state::Taint;
 use crate::call::command::GateCommand;
 use crate::call::outcome::ReportedOutcome;
@@ -221,9 +220,7 @@ fn entry(
     metrics: &[Series<'_>],
 ) -> Result<JournalEntry, Problem> {
     // The row takes as much space as that of a read.
-    if !facts.space.takes(facts.head, false) {
-        return Err(space::full());
-    }
+    facts.check_space()?;
     let event = Event {
         head: facts.head,
         at_ms: facts.now_ms,

@@ -4,12 +4,13 @@ use super::agent_state::AgentState;
 use super::budget::Written;
 use super::config::Config;
 use super::shared_limits::Leases;
-use super::space::JournalSpace;
+use super::space::{self, JournalSpace};
 use super::windows::Windows;
 use crate::approval::Approval;
 use crate::bucket::Rate;
 use crate::limit::reservation::Reservation;
 use crate::limit::{Book, RequestRate};
+use crate::problem::Problem;
 use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;
@@ -106,4 +107,15 @@ pub struct EventFacts<'a> {
     /// The state of the agent that the event concerns.
     pub state: &'a AgentState,
     pub now_ms: u64,
+}
+
+impl EventFacts<'_> {
+    /// Checks that there is space for one more row, or for the values of a list.
+    ///
+    /// # Errors
+    ///
+    /// `journal_full`: then nothing may be written, and a list must not reach the agent.
+    pub fn check_space(&self) -> Result<(), Problem> {
+        if self.space.takes(self.head, false) { Ok(()) } else { Err(space::full()) }
+    }
 }

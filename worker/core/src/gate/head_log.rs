@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::row::{Event, JournalEntry};
-use super::space;
 use crate::bounds::HEAD_LANE;
 use crate::problem::Problem;
 use crate::receipt::{
@@ -85,9 +84,7 @@ pub fn registry_event(
 }
 
 fn begin<'a>(facts: &EventFacts<'a>) -> Result<Event<'a>, Problem> {
-    if !facts.space.takes(facts.head, false) {
-        return Err(space::full());
-    }
+    facts.check_space()?;
     Ok(Event {
         head: facts.head,
         at_ms: facts.now_ms,

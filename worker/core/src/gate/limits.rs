@@ -19,8 +19,8 @@ use crate::problem::{Problem, ProblemCode};
 /// an outcome. More calls than this cannot be in progress at once. A reservation takes about 300 bytes.
 pub const MAX_RESERVATIONS: usize = 5_000;
 
-/// Reservations of one agent, so that it leaves space for other agents: of forwarded calls so many, and of calls that
-/// asked as many again.
+/// Reservations of one agent, so that it leaves space for other agents: at most this many for forwarded calls, and as many
+/// for calls of `/v1/authorize`.
 pub const MAX_RESERVATIONS_OF_AGENT: usize = 500;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.

@@ -163,3 +163,28 @@ fn could_pass(asked: &Asked<'_, '_>, candidate: &Candidate, listed: &ListedTool)
     };
     engine.could_permit(request, trust, &unknown).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known for a list: both trusts in each case, and the others if the item has them.
+    const KNOWN: [&str; 4] = ["source_trust", "stated_trust", "input", "resource"];
+
+    #[test]
+    fn an_attribute_of_the_context_that_is_not_known_for_a_list_is_named() {
+        let schema = include_str!("../../../../policies/schema.cedarschema");
+        let (_, context) = schema.split_once("type CallContext = {").unwrap();
+        let (context, _) = context.split_once("\n};").unwrap();
+        // Members of an attribute are indented further.
+        let attributes = context.lines().filter_map(|line| {
+            let (name, _) = line.strip_prefix("  ")?.split_once(':')?;
+            name.chars().all(|it| it == '_' || it.is_ascii_lowercase()).then_some(name)
+        });
+        let mut attributes: Vec<&str> = attributes.collect();
+        let mut named = [UNKNOWN.as_slice(), KNOWN.as_slice()].concat();
+        attributes.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(named, attributes);
+    }
+}

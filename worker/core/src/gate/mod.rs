@@ -58,8 +58,7 @@ pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
 pub use facts::{Books, EventFacts, Facts, ReservationSpace, StoredAnswer};
 pub use outcome::{
-    Effect, FoundInResult, ListCommand, ObservedResult, OutcomeCommand, check_space,
-    record as record_outcome,
+    Effect, FoundInResult, ListCommand, ObservedResult, OutcomeCommand, record as record_outcome,
 };
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{

@@ -10,7 +10,6 @@ use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry, LaneEvent};
-use super::space;
 use crate::json::as_text;
 use crate::limit::reservation;
 use crate::metrics::{Ended, ReservationEvent, Series};
@@ -131,15 +130,6 @@ pub struct ListCommand {
     pub observed: ObservedResult,
 }
 
-/// Checks that there is space for what a list said.
-///
-/// # Errors
-///
-/// `journal_full`: then the list must not reach the agent.
-pub fn check_space(facts: &EventFacts<'_>) -> Result<(), Problem> {
-    if facts.space.takes(facts.head, false) { Ok(()) } else { Err(space::full()) }
-}
-
 /// The members of an outcome's row.
 #[derive(Serialize)]
 struct OutcomeDetail<'a> {
@@ -167,9 +157,7 @@ pub fn record(
     command: &OutcomeCommand,
     settles: bool,
 ) -> Result<(JournalEntry, AgentState), Problem> {
-    if !facts.space.takes(facts.head, false) {
-        return Err(space::full());
-    }
+    facts.check_space()?;
     let mut state = AgentState { revision: facts.state.revision + 1, ..facts.state.clone() };
     if let Some(untrusted) = command.untrusted.as_ref().filter(|_| command.bytes > 0) {
         let scope = untrusted.run.as_deref().map_or(Scope::Agent, Scope::Run);

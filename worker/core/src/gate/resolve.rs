@@ -225,6 +225,34 @@ pub fn evaluate(
     };
 
     let groups = groups(tenant, identity);
+    let request = PolicyRequest {
+        entities: CallEntities {
+            tenant,
+            agent: &format!("{tenant}/{}", call.agent),
+            groups: &groups,
+            tool: &tool_id,
+            mutates: tool.writes,
+            egress: tool.egress,
+            canary: tool.canary,
+            server: &format!("{tenant}/{}", call.server),
+        },
+        agent_attributes: agent_attributes(draft, identity),
+        server_attributes: server_attributes(&tool.server),
+        context: context(draft, tool, approval, origin, input),
+    };
+    engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+}
+
+/// The call's `context`. `input`: its arguments. An attribute that is not known for a list is also in `UNKNOWN` of
+/// `listing.rs`.
+fn context(
+    draft: &Draft<'_>,
+    tool: &Tool,
+    approval: Option<&Approval>,
+    origin: Origin<'_>,
+    input: Value,
+) -> Fields {
+    let call = &draft.command.call;
     let text = |value: &str| Value::from(value);
     let long = |value: u32| Value::from(i64::from(value));
     let seconds = |ms: u64| long(u32::try_from(ms / 1_000).unwrap_or(u32::MAX));
@@ -272,22 +300,7 @@ pub fn evaluate(
         ),
     ];
     context.extend(provenance::context(draft));
-    let request = PolicyRequest {
-        entities: CallEntities {
-            tenant,
-            agent: &format!("{tenant}/{}", call.agent),
-            groups: &groups,
-            tool: &tool_id,
-            mutates: tool.writes,
-            egress: tool.egress,
-            canary: tool.canary,
-            server: &format!("{tenant}/{}", call.server),
-        },
-        agent_attributes: agent_attributes(draft, identity),
-        server_attributes: server_attributes(&tool.server),
-        context,
-    };
-    engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+    context
 }
 
 /// The windows that count the call.

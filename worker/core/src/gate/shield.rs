@@ -1,11 +1,17 @@
 //! Step 9: what the shield finds in the call, and what the modes of the categories do about it.
 
+use std::borrow::Cow;
+
 use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
+use crate::bounds::MAX_RESOURCE_BYTES;
+use crate::call::command::Purpose;
+use crate::call::http_tool::named_segments;
 use crate::decision::{Decision, ReasonCode};
 use crate::policy::{PolicyEngine, Value, record};
-use crate::shield::{Finding, Modes, Severity, Verdict};
+use crate::provenance::Provenance;
+use crate::shield::{Category, Finding, Mode, Modes, Redaction, Severity, Verdict};
 
 /// The modes that hold for a call with these facts.
 pub fn modes(facts: &Facts<'_>) -> Modes {
@@ -32,6 +38,7 @@ pub fn inspect_call(
     tool: Option<&Tool>,
 ) -> Option<Box<Ruling>> {
     let (command, facts) = (draft.command, draft.facts);
+    draft.inspected = true;
     let modes = modes(facts);
     if modes.are_off() {
         return None;
@@ -95,6 +102,58 @@ pub fn apply_redaction(draft: &Draft<'_>, tool: &Tool, mut ruling: Ruling) -> Ru
         ReasonCode::ShieldRedact.sentence().clone_into(&mut ruling.reason);
     }
     ruling
+}
+
+/// The call's resource as records have it: with markers in place of what the shield finds in it.
+pub fn stored_resource<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Cow<'a, str> {
+    let command = draft.command;
+    let resource = command.call.resource.as_str();
+    let categories = kept_out(draft);
+    let redaction = redaction(engine, draft, &categories);
+    if resource.is_empty() || !redaction.is_needed() {
+        return Cow::Borrowed(resource);
+    }
+    let route = match &command.purpose {
+        Purpose::Routed(route) => route.as_str(),
+        _ => "",
+    };
+    let mark = |text: &str, name: Option<&str>| {
+        redaction.text(text, name).unwrap_or_else(|| text.to_owned())
+    };
+    // An address is found in a segment alone: in the whole path, it could be a user before a host.
+    let segments = named_segments(resource, route).map(|(segment, name)| mark(segment, name));
+    let mut marked = mark(&segments.collect::<Vec<_>>().join("/"), None);
+    // Markers can be longer than what they replace.
+    marked.truncate(marked.floor_char_boundary(MAX_RESOURCE_BYTES));
+    Cow::Owned(marked)
+}
+
+/// The call's provenance as answers and records have it: with `*` in place of names in which the shield finds something.
+pub fn stored_provenance(engine: &PolicyEngine, draft: &Draft<'_>) -> Option<Provenance> {
+    let mut found = draft.provenance.clone()?;
+    let categories = kept_out(draft);
+    let redaction = redaction(engine, draft, &categories);
+    if redaction.is_needed() {
+        found = found.masked(&|name| redaction.text(name, None).is_some());
+    }
+    Some(found.bounded())
+}
+
+/// The categories that records must not have texts of. Empty if the shield inspected the call and found nothing.
+fn kept_out(draft: &Draft<'_>) -> Vec<Category> {
+    if draft.inspected && draft.shield.is_none() {
+        return Vec::new();
+    }
+    let modes = modes(draft.facts);
+    Category::ALL.into_iter().filter(|category| modes.of(*category) != Mode::Off).collect()
+}
+
+fn redaction<'r>(
+    engine: &'r PolicyEngine,
+    draft: &'r Draft<'_>,
+    categories: &'r [Category],
+) -> Redaction<'r> {
+    Redaction { shield: engine.shield(), tenant: &draft.command.tenant, categories }
 }
 
 /// `context.shield`.

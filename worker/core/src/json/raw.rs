@@ -43,12 +43,6 @@ impl RawObject {
         Some(self.fields.remove(at).1)
     }
 
-    /// Whether all its keys are among `keys`.
-    #[must_use]
-    pub fn has_only(&self, keys: &[&str]) -> bool {
-        self.fields.iter().all(|(name, _)| keys.contains(&name.as_str()))
-    }
-
     /// The field, if it is an object.
     #[must_use]
     pub fn object(&self, key: &str) -> Option<Self> {

@@ -5,20 +5,22 @@ use super::storage::{
     LaneResult, LaneSql, StorageError, Value, approval, forget_answer, integer, stored_answer,
     write_count,
 };
+use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate};
 use crate::call::command::{GateCommand, Purpose};
+use crate::call::outcome::ReportedOutcome;
 use crate::credential::locator;
 use crate::gate::budget::Budget;
 use crate::gate::config::Config;
 use crate::gate::velocity;
 use crate::gate::warrant;
-use crate::gate::windows::{WindowAnswers, Windows as WindowFacts};
+use crate::gate::windows::{Counting, WindowAnswers, Windows as WindowFacts};
 use crate::gate::{
-    AgentState, Books, CountedEvent, Facts, NONCE_MS, Reply, decide, needs_tool, observed_run,
-    scoped_key,
+    AgentState, Books, CountedEvent, Facts, JournalEntry, NONCE_MS, Reply, Step, StoredAnswer,
+    decide, needs_tool, observed_run, scoped_key,
 };
 use crate::limit::lease::{Answer, Need};
-use crate::limit::reservation::Ending;
+use crate::limit::reservation::{Ending, Reservation};
 use crate::metrics::Series;
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
@@ -65,6 +67,24 @@ impl Answers<'_> {
     pub const fn were_asked(&self) -> bool {
         self.windows.is_some() || !self.leases.is_empty()
     }
+}
+
+/// What the lane reads for one call.
+struct CallFacts {
+    stored: Option<StoredAnswer>,
+    nonce_used: bool,
+    /// The stored name of the nonce of the request's signature.
+    signature_nonce: Option<Value>,
+    signature_nonce_used: bool,
+    /// The warrant, if the lane judged it.
+    judged: Option<Carried>,
+    proof_used: bool,
+    approval: Option<Approval>,
+    countings: Vec<Counting>,
+    /// The reservation of the call whose outcome is reported.
+    reservation: Option<Reservation>,
+    /// The stored name of the call's run.
+    run: Option<String>,
 }
 
 impl Lane {
@@ -119,123 +139,27 @@ impl Lane {
         answers: Answers<'_>,
         now_ms: u64,
     ) -> Result<Called, StorageError> {
-        let call = &command.call;
-        let key =
-            |value: &Option<String>| value.as_ref().map(|value| scoped_key(&call.agent, value));
-        let stored = match key(&call.request_id) {
-            Some(key) => stored_answer(storage, key)?,
-            None => None,
-        };
-        let nonce_used = match key(&call.nonce) {
-            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
-            None => false,
-        };
-        let signature_nonce = command.signature_nonce.as_ref();
-        let signature_nonce =
-            signature_nonce.map(|nonce| Value::Text(scoped_key(&command.key_id, &nonce.nonce)));
-        let signature_nonce_used = match &signature_nonce {
-            Some(key) => {
-                !storage.exec(sql::SIGNATURE_NONCE_USED, std::slice::from_ref(key))?.is_empty()
-            }
-            None => false,
-        };
-        // No signature is verified for a call that is over its agent's rate. If counters or windows were asked
-        // before, the call was charged then, and the rate is not checked again. A caller without a credential
-        // was charged by `charge_stranger`.
-        let is_judged_here = warrant::is_judged_by_lane(command)
-            && (answers.were_asked()
-                || command.located
-                || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
-        let judged = match is_judged_here {
-            true => warrant::of_command(engine, command, records, now_ms),
-            false => None,
-        };
-        let carried = judged.as_ref().or(command.warrant.as_ref());
-        let proof = carried.and_then(Carried::claim).map(warrant::proof_name);
-        let proof_used = match key(&proof) {
-            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
-            None => false,
-        };
-        let approval = match &call.approval_id {
-            Some(id) => approval(storage, id)?.map(|held| held.approval),
-            None => None,
-        };
-        self.hold(storage, &call.agent, now_ms)?;
-        self.limits.make_space();
-        self.limits.hold(storage, records, command)?;
-        let countings = velocity::of_call(engine, &config.value_key, command, records);
-        self.windows.hold(storage, &countings, now_ms)?;
-        let settled = match &command.purpose {
-            Purpose::ReportOutcome(reported) => {
-                self.limits.reservations.get(&reported.decision_id).cloned()
-            }
-            _ => None,
-        };
-        let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
-        if let Some(run) = &run {
-            self.runs.hold(storage, run)?;
-        }
-        let fresh = AgentState::default();
-        let facts = self.facts(config, command, records, now_ms, &fresh);
-        let facts = Facts {
-            stored,
-            nonce_used,
-            signature_nonce_used,
-            warrant: carried,
-            proof_used,
-            approval: approval.as_ref(),
-            run: run.as_deref().and_then(|run| self.runs.get(run)),
-            books: self.limits.books(records, command, answers.leases),
-            windows: WindowFacts {
-                countings: &countings,
-                rows: Some(self.windows.rows()),
-                answers: answers.windows,
-            },
-            reservation: settled.as_ref(),
-            ..facts
-        };
-        let mut step = decide(engine, &facts, command);
+        let agent = command.call.agent.as_str();
+        let were_asked = answers.were_asked();
+        let found =
+            self.read_facts(storage, (engine, config), command, records, were_asked, now_ms)?;
+        let mut step = self.decide((engine, config), command, records, answers, &found, now_ms);
         if !step.needs.is_empty() || !step.count_requests.is_empty() {
-            // The request is charged now, so that a flood of calls neither leases more than the agent's rate allows, nor
-            // asks windows.
-            if let Some(held) = self.agents.get_mut(&call.agent) {
-                held.state = step.agent;
-            }
-            return Ok(match step.needs.is_empty() {
-                false => Called::NotLeased(step.needs),
-                true => Called::NotCounted(step.count_requests),
-            });
+            return Ok(self.wait(agent, step));
         }
         let is_known = !step.counted.is_some_and(CountedEvent::is_unknown_caller);
-        if is_known
-            && warrant::is_from_stranger(command)
-            && let Some(held) = self.agents.get_mut(&call.agent)
-            && let Some(bucket) = &mut held.strangers
-        {
-            bucket.give_back(1);
+        if is_known {
+            self.give_back_to_stranger(command);
         }
         if let (Some(entry), Purpose::ReportOutcome(reported), Some(reservation)) =
-            (&mut step.entry, &command.purpose, &settled)
+            (&mut step.entry, &command.purpose, &found.reservation)
         {
-            let ending = reported.ending();
-            if ending == Ending::Failed {
-                // Before the amount is given back: the stored `allow` must not pass again without it.
-                forget_answer(storage, &reported.decision_id)?;
-            }
-            let writes = self.limits.writes_to_settle(storage, reservation, ending)?;
-            entry.limits = Some(Box::new(writes));
+            self.settle_reported(storage, reported, reservation, entry)?;
         }
-        // Written before anything else, whatever the answer is: if a later write fails, the request
-        // still cannot be used again.
-        if let Some(key) = signature_nonce
-            && is_known
-        {
-            let expired = integer(self.clock.expired_ms(NONCE_MS))?;
-            let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
-            storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
-            storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
+        if is_known && let Some(key) = found.signature_nonce {
+            self.use_signature_nonce(storage, key, now_ms)?;
         }
-        if let (Some(run), Some(observation)) = (&run, &step.observation) {
+        if let (Some(run), Some(observation)) = (&found.run, &step.observation) {
             self.observe(storage, run, observation, now_ms)?;
         }
         match step.entry {
@@ -244,7 +168,7 @@ impl Lane {
             }
             None => {
                 storage.exec(sql::TOUCH, &[])?;
-                if let Some(held) = self.agents.get_mut(&call.agent) {
+                if let Some(held) = self.agents.get_mut(agent) {
                     held.state = step.agent;
                 }
                 if let Some(charged) = step.charged {
@@ -255,20 +179,203 @@ impl Lane {
         if let Some(counted) = step.counted {
             // A caller that has only a locator may be anybody, so it is not counted under the agent's name.
             let is_stranger = command.located && counted.is_unknown_caller();
-            let source = if is_stranger { locator::KEY_ID } else { &call.agent };
+            let source = if is_stranger { locator::KEY_ID } else { agent };
             self.count(storage, counted, source, now_ms)?;
         }
         if let Some(refused) = &step.refused {
             self.tally(refused.series(), 1);
         }
-        if !self.storage_full {
-            let budget = Budget::of(records.tenant.as_ref());
-            for count in self.day.untold(budget, &self.head, now_ms) {
-                write_count(storage, &count)?;
-                self.unsure = true;
-            }
-        }
+        self.count_budget(storage, records, now_ms)?;
         Ok(Called::Decided(step.reply))
+    }
+
+    /// Reads what is stored for a call, and brings into memory what its decision needs. `were_asked`: whether other objects
+    /// were asked before.
+    fn read_facts(
+        &mut self,
+        storage: &impl LaneSql,
+        (engine, config): (&PolicyEngine, &Config),
+        command: &GateCommand,
+        records: &CallRecords,
+        were_asked: bool,
+        now_ms: u64,
+    ) -> Result<CallFacts, StorageError> {
+        let call = &command.call;
+        let key =
+            |value: &Option<String>| value.as_ref().map(|value| scoped_key(&call.agent, value));
+        let stored = match key(&call.request_id) {
+            Some(key) => stored_answer(storage, key)?,
+            None => None,
+        };
+        let nonce_used =
+            has_row(storage, sql::NONCE_USED, key(&call.nonce).map(Value::Text).as_ref())?;
+        let signature_nonce = command.signature_nonce.as_ref();
+        let signature_nonce =
+            signature_nonce.map(|nonce| Value::Text(scoped_key(&command.key_id, &nonce.nonce)));
+        let signature_nonce_used =
+            has_row(storage, sql::SIGNATURE_NONCE_USED, signature_nonce.as_ref())?;
+        let judged =
+            self.judge_warrant(storage, (engine, config), command, records, were_asked, now_ms)?;
+        let carried = judged.as_ref().or(command.warrant.as_ref());
+        let proof = carried.and_then(Carried::claim).map(warrant::proof_name);
+        let proof_used = has_row(storage, sql::NONCE_USED, key(&proof).map(Value::Text).as_ref())?;
+        let approval = match &call.approval_id {
+            Some(id) => approval(storage, id)?.map(|held| held.approval),
+            None => None,
+        };
+        self.hold(storage, &call.agent, now_ms)?;
+        self.limits.make_space();
+        self.limits.hold(storage, records, command)?;
+        let countings = velocity::of_call(engine, &config.value_key, command, records);
+        self.windows.hold(storage, &countings, now_ms)?;
+        let reservation = match &command.purpose {
+            Purpose::ReportOutcome(reported) => {
+                self.limits.reservations.get(&reported.decision_id).cloned()
+            }
+            _ => None,
+        };
+        let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
+        if let Some(run) = &run {
+            self.runs.hold(storage, run)?;
+        }
+        Ok(CallFacts {
+            stored,
+            nonce_used,
+            signature_nonce,
+            signature_nonce_used,
+            judged,
+            proof_used,
+            approval,
+            countings,
+            reservation,
+            run,
+        })
+    }
+
+    /// The call's warrant, if the lane judges it. No signature is verified for a call that is over its agent's rate. If
+    /// counters or windows were asked before, the call was charged then, and the rate is not checked again. A caller
+    /// without a credential was charged by [`Self::charge_stranger`].
+    fn judge_warrant(
+        &mut self,
+        storage: &impl LaneSql,
+        (engine, config): (&PolicyEngine, &Config),
+        command: &GateCommand,
+        records: &CallRecords,
+        were_asked: bool,
+        now_ms: u64,
+    ) -> Result<Option<Carried>, StorageError> {
+        let is_judged_here = warrant::is_judged_by_lane(command)
+            && (were_asked
+                || command.located
+                || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
+        Ok(match is_judged_here {
+            true => warrant::of_command(engine, command, records, now_ms),
+            false => None,
+        })
+    }
+
+    /// Decides the call by what was read for it.
+    fn decide(
+        &self,
+        (engine, config): (&PolicyEngine, &Config),
+        command: &GateCommand,
+        records: &CallRecords,
+        answers: Answers<'_>,
+        found: &CallFacts,
+        now_ms: u64,
+    ) -> Step {
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        let facts = Facts {
+            stored: found.stored.clone(),
+            nonce_used: found.nonce_used,
+            signature_nonce_used: found.signature_nonce_used,
+            warrant: found.judged.as_ref().or(command.warrant.as_ref()),
+            proof_used: found.proof_used,
+            approval: found.approval.as_ref(),
+            run: found.run.as_deref().and_then(|run| self.runs.get(run)),
+            books: self.limits.books(records, command, answers.leases),
+            windows: WindowFacts {
+                countings: &found.countings,
+                rows: Some(self.windows.rows()),
+                answers: answers.windows,
+            },
+            reservation: found.reservation.as_ref(),
+            ..facts
+        };
+        decide(engine, &facts, command)
+    }
+
+    /// Ends a call that needs answers of other objects. Its request is charged now, so that a flood of calls neither
+    /// leases more than the agent's rate allows, nor asks windows.
+    fn wait(&mut self, agent: &str, step: Step) -> Called {
+        if let Some(held) = self.agents.get_mut(agent) {
+            held.state = step.agent;
+        }
+        match step.needs.is_empty() {
+            false => Called::NotLeased(step.needs),
+            true => Called::NotCounted(step.count_requests),
+        }
+    }
+
+    /// Gives the charge of [`Self::charge_stranger`] back, because the warrant identifies the caller.
+    fn give_back_to_stranger(&mut self, command: &GateCommand) {
+        if warrant::is_from_stranger(command)
+            && let Some(held) = self.agents.get_mut(&command.call.agent)
+            && let Some(bucket) = &mut held.strangers
+        {
+            bucket.give_back(1);
+        }
+    }
+
+    /// Adds to the row of a reported outcome that the call's reservation ends.
+    fn settle_reported(
+        &mut self,
+        storage: &impl LaneSql,
+        reported: &ReportedOutcome,
+        reservation: &Reservation,
+        entry: &mut JournalEntry,
+    ) -> Result<(), StorageError> {
+        let ending = reported.ending();
+        if ending == Ending::Failed {
+            // Before the amount is given back: the stored `allow` must not pass again without it.
+            forget_answer(storage, &reported.decision_id)?;
+        }
+        let writes = self.limits.writes_to_settle(storage, reservation, ending)?;
+        entry.limits = Some(Box::new(writes));
+        Ok(())
+    }
+
+    /// Written before the call's row, whatever the answer is: if a later write fails, the request still cannot be used
+    /// again.
+    fn use_signature_nonce(
+        &self,
+        storage: &impl LaneSql,
+        key: Value,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let expired = integer(self.clock.expired_ms(NONCE_MS))?;
+        let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
+        storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
+        storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?]).map(drop)
+    }
+
+    /// Writes the audit events of the tenant's daily budget that are not written yet.
+    fn count_budget(
+        &mut self,
+        storage: &impl LaneSql,
+        records: &CallRecords,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        if self.storage_full {
+            return Ok(());
+        }
+        let budget = Budget::of(records.tenant.as_ref());
+        for count in self.day.untold(budget, &self.head, now_ms) {
+            write_count(storage, &count)?;
+            self.unsure = true;
+        }
+        Ok(())
     }
 
     /// Whether the call gets as far as its tool, so that its record is needed.
@@ -331,5 +438,17 @@ impl Lane {
             storage_full: self.storage_full,
             written: self.day.written(&self.head, now_ms),
         }
+    }
+}
+
+/// Whether the statement finds a row with this key.
+fn has_row(
+    storage: &impl LaneSql,
+    statement: &str,
+    key: Option<&Value>,
+) -> Result<bool, StorageError> {
+    match key {
+        Some(key) => Ok(!storage.exec(statement, std::slice::from_ref(key))?.is_empty()),
+        None => Ok(false),
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! A start reads the chain's head from `meta` and from the journal's last row, and agents' states
 //! from the rows after the newest state checkpoint. The state of any other agent is read from its
-//! snapshot (`agents`) when the agent calls.
+//! row in `agents` when the agent calls.
 //!
 //! Out of scope: reading and writing D1 (`worker/edge`), and deciding ([`crate::gate`]).
 
@@ -53,7 +53,7 @@ pub use log_keys::{LogKeys, LogName};
 pub use outbox::{Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use publish::{KeptRows, Standing, Unpublished};
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
-pub use registry::{needed, stored, stored_listing};
+pub use registry::{RECORDS_SHAPE, needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
 pub use shared_windows::PRUNE_WINDOWS_MS;
 pub use state::Lane;

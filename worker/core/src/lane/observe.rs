@@ -6,7 +6,7 @@
 use super::state::Lane;
 use super::storage::{LaneResult, LaneSql, StorageError};
 use crate::gate::config::Config;
-use crate::gate::{ListCommand, OutcomeCommand, check_space, record_outcome};
+use crate::gate::{ListCommand, OutcomeCommand, record_outcome};
 use crate::provenance::run::{Observation, Source, storage_name};
 use crate::sql::lane as sql;
 
@@ -61,7 +61,7 @@ impl Lane {
     ) -> LaneResult<()> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        if let Err(full) = check_space(&self.event_facts(config, &held.state, now_ms)) {
+        if let Err(full) = self.event_facts(config, &held.state, now_ms).check_space() {
             return Ok(Err(full));
         }
         let name = storage_name(&command.agent, &command.observed.run);

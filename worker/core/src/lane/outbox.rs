@@ -9,8 +9,8 @@
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, parse_approval, unreadable, unsigned};
-use crate::approval::Approval;
 use crate::approval::webhook::Message;
+use crate::approval::{Approval, ApprovalEvent};
 use crate::gate::config::Config;
 use crate::gate::{DeadLetter, dead_letter};
 use crate::sql::lane as sql;
@@ -49,7 +49,7 @@ pub struct Delivery {
 /// A message as it is stored.
 struct Stored {
     delivery: Delivery,
-    event: String,
+    event: ApprovalEvent,
     approval: Approval,
     last_status: u16,
 }
@@ -137,7 +137,7 @@ impl Lane {
             let state = self.state_of(storage, &approval.agent, now_ms)?;
             let letter = DeadLetter {
                 seq: delivery.seq,
-                event,
+                event: *event,
                 approval,
                 message: &delivery.message,
                 attempts: delivery.attempts,
@@ -186,11 +186,13 @@ impl Lane {
                 _ => Err(unreadable("a webhook's message")),
             };
             let (seq, at_ms, approval) = (number(seq)?, number(at_ms)?, parse_approval(record)?);
+            let event =
+                ApprovalEvent::parse(event).ok_or_else(|| unreadable("a webhook's message"))?;
             let attempts = u32::try_from(number(attempts)?).unwrap_or(u32::MAX);
             let message = Message::of((tenant, *lane), (seq, at_ms), event, &approval);
             let last_status = u16::try_from(number(status)?).unwrap_or_default();
             let delivery = Delivery { seq, attempts, message };
-            Ok(Stored { delivery, event: event.clone(), approval, last_status })
+            Ok(Stored { delivery, event, approval, last_status })
         });
         rows.collect()
     }

@@ -29,7 +29,7 @@ use crate::velocity::Counted;
 use crate::velocity::shared::CountRequest;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
-/// them changes its shape.
+/// them changes its shape, or when the order of an enum's variants changes: postcard encodes a variant's position.
 pub const PROTOCOL_VERSION: u8 = 17;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker

@@ -22,8 +22,8 @@ const CONFIRMED: &str = "confirmed_at_ms";
 const SHAPE: &str = "records_shape";
 
 /// Raise it whenever a stored record gets a member that restricts calls, or another form: records of an older version
-/// lack it, and must not be used.
-const RECORDS_SHAPE: &str = "6";
+/// lack it, and must not be used. `tests/sql.rs` pins the members.
+pub const RECORDS_SHAPE: &str = "6";
 
 impl Lane {
     /// The epoch of the stored records, and when D1 last confirmed it.

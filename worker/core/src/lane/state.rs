@@ -8,9 +8,9 @@ use super::day::Day;
 use super::limits::Limits;
 use super::runs::Runs;
 use super::storage::{
-    LaneSql, StorageError, Value, checkpoint, first_text, integer, meta, missing_rows, parse_head,
-    parse_identity, parse_state, set_head, set_meta, snapshot, tallies, unreadable, unsigned,
-    write_count,
+    LaneSql, StorageError, Value, checkpoint, checkpointed_state, first_text, integer, meta,
+    missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, tallies, unreadable,
+    unsigned, write_count,
 };
 use super::tree::{Published, Tree, publication};
 use super::windows::Windows;
@@ -33,7 +33,7 @@ const MAX_COUNTED_AGENTS: usize = 1_024;
 pub(super) struct Held {
     pub(super) state: AgentState,
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
-    /// 0. Up to the state checkpoint, the agent's snapshot is as new.
+    /// 0. Up to the state checkpoint, the agent's row in `agents` is as new.
     pub(super) journalled: u64,
     /// The rate limit of callers without a credential before they are identified ([`Lane::charge_stranger`]). In memory
     /// only: an attacker who gets the lane evicted gains little.
@@ -221,7 +221,7 @@ impl Lane {
             if self.agents.len() >= MAX_AGENTS {
                 self.agents.retain(|_, held| held.journalled > self.checkpoint);
             }
-            let state = snapshot(storage, agent)?.unwrap_or_default();
+            let state = checkpointed_state(storage, agent)?.unwrap_or_default();
             let held = Held { state, journalled: 0, strangers: None };
             self.agents.insert(agent.to_owned(), held);
         }

@@ -102,7 +102,8 @@ pub(super) fn set_head(storage: &impl LaneSql, head: &ChainHead) -> Result<(), S
     set_meta(storage, "head", format!("{}:{}", head.seq, head.hash))
 }
 
-pub(super) fn snapshot(
+/// The agent's state as of the newest state checkpoint.
+pub(super) fn checkpointed_state(
     storage: &impl LaneSql,
     agent: &str,
 ) -> Result<Option<AgentState>, StorageError> {

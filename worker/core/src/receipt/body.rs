@@ -212,8 +212,7 @@ pub struct DeadLetterBody<'a> {
     /// Failed attempts; fewer than 12 if too many messages waited.
     pub attempts: u32,
     /// The step that the message was about.
-    #[schema(value_type = ApprovalEvent)]
-    pub change: &'a str,
+    pub change: ApprovalEvent,
     /// The decision that asked for the approval.
     pub decision_id: &'a str,
     #[schema(schema_with = dead_letter_kind)]

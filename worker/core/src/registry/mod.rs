@@ -2,6 +2,7 @@
 
 mod bans;
 mod definition;
+mod event;
 mod records;
 mod settings;
 mod status;
@@ -11,6 +12,7 @@ mod warrants;
 
 pub use bans::{BanKind, Bans};
 pub use definition::{definition_sha256, instructions_sha256};
+pub use event::ChangeEvent;
 pub use records::*;
 pub use settings::Settings;
 pub use status::*;

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::Purpose;
+use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::headers::{self, Caches};
 use gateward_core::call::http_tool::{self, HttpRequest};
+use gateward_core::credential::token::Token;
 use gateward_core::decode::text;
 use gateward_core::gate::inspection::{self, UNREDACTABLE};
 use gateward_core::gate::proxy::InspectResults;
@@ -30,33 +31,9 @@ use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRe
 use crate::warrants;
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
-    let (token, agent, lane) = authentication::caller_token(request, app)?;
-    let Body { bytes, mut held } = request.body().await?;
-    if matches!(request.method.as_str(), "GET" | "HEAD") && !bytes.is_empty() {
-        // The runtime would not forward it.
-        let detail = "a request of this method must not have a body";
-        return Err(Problem::new(ProblemCode::MalformedRequest, detail));
-    }
-    let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
-    let body = read_body(request, &bytes)?;
-    let claims = Claims::from_headers(|name| request.header(name))?;
-    let asked = HttpRequest {
-        method: request.method.clone(),
-        path: path.to_owned(),
-        query: request.raw_query().to_owned(),
-        body,
-    };
-    // The lane holds the routes, so it finds the tool.
-    let mut call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
-    call.rounded = json::rounded(&bytes);
-    let purpose = Purpose::Route(asked);
-    let mut command =
-        authentication::command(request, app, &token, lane, signature, purpose, call)?;
-    command.forwarded = true;
-    command.beside = headers::beside(request.headers());
-    // The lane judges the warrant, because only the lane knows the tool.
-    command.warrant = warrants::in_headers(request);
-    authentication::identify(request, app, &command)?;
+    let caller = authentication::caller_token(request, app)?;
+    let body = request.body().await?;
+    let mut command = command(request, app, caller, (server, path), &body.bytes)?;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.
@@ -83,33 +60,43 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         return call.refuse(&call.passed.decision.problem());
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
-    let (url, body) = match call.prepare(bytes, &upstream, &reply.route) {
-        Ok(prepared) => prepared,
-        Err(problem) => return call.not_sent(&problem),
-    };
-    let decided_at_ms = Date::now().as_millis();
-    let sent = call.send(&upstream, &url, &body);
-    // From here on only the runtime holds the body, until it is sent.
-    held.resize(body.len());
-    drop(body);
-    let answer = match sent.await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(broken)) => {
-            call.record(broken.ended());
-            return call.refuse(&broken.problem());
-        }
-        Err(problem) => return call.not_sent(&problem),
-    };
-    drop(held);
-    if let Err((problem, ending)) = call.check(&answer, &upstream, decided_at_ms).await {
-        call.record(answer.refuse(ending));
-        return call.refuse(&problem);
+    call.exchange(body, &upstream, &reply.route).await
+}
+
+/// The command for the lane.
+fn command(
+    request: &Request,
+    app: &App,
+    (token, agent, lane): (Token<'_>, &str, u16),
+    (server, path): (&str, &str),
+    bytes: &[u8],
+) -> Result<GateCommand, Problem> {
+    if matches!(request.method.as_str(), "GET" | "HEAD") && !bytes.is_empty() {
+        // The runtime would not forward it.
+        let detail = "a request of this method must not have a body";
+        return Err(Problem::new(ProblemCode::MalformedRequest, detail));
     }
-    let has_body = request.method != "HEAD" && !NO_BODY.contains(&answer.status);
-    match &call.passed.rules.inspect {
-        Some(rules) if has_body => call.inspect(answer, rules).await,
-        _ => call.stream(answer, upstream.shared_cache),
-    }
+    let signature = authentication::verify_signature(request, app, &token, bytes, true)?;
+    let body = read_body(request, bytes)?;
+    let claims = Claims::from_headers(|name| request.header(name))?;
+    let asked = HttpRequest {
+        method: request.method.clone(),
+        path: path.to_owned(),
+        query: request.raw_query().to_owned(),
+        body,
+    };
+    // The lane holds the routes, so it finds the tool.
+    let mut call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+    call.rounded = json::rounded(bytes);
+    let purpose = Purpose::Route(asked);
+    let mut command =
+        authentication::command(request, app, &token, lane, signature, purpose, call)?;
+    command.forwarded = true;
+    command.beside = headers::beside(request.headers());
+    // The lane judges the warrant, because only the lane knows the tool.
+    command.warrant = warrants::in_headers(request);
+    authentication::identify(request, app, &command)?;
+    Ok(command)
 }
 
 /// Statuses of responses without a body.
@@ -124,6 +111,42 @@ struct DecidedCall<'a> {
 }
 
 impl DecidedCall<'_> {
+    /// Sends the request, and turns the server's response into the caller's.
+    async fn exchange(
+        self,
+        Body { bytes, mut held }: Body,
+        upstream: &Upstream,
+        route: &str,
+    ) -> Answered {
+        let (url, body) = match self.prepare(bytes, upstream, route) {
+            Ok(prepared) => prepared,
+            Err(problem) => return self.not_sent(&problem),
+        };
+        let decided_at_ms = Date::now().as_millis();
+        let sent = self.send(upstream, &url, &body);
+        // From here on only the runtime holds the body, until it is sent.
+        held.resize(body.len());
+        drop(body);
+        let answer = match sent.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(broken)) => {
+                self.record(broken.ended());
+                return self.refuse(&broken.problem());
+            }
+            Err(problem) => return self.not_sent(&problem),
+        };
+        drop(held);
+        if let Err((problem, ending)) = self.check(&answer, upstream, decided_at_ms).await {
+            self.record(answer.refuse(ending));
+            return self.refuse(&problem);
+        }
+        let has_body = self.request.method != "HEAD" && !NO_BODY.contains(&answer.status);
+        match &self.passed.rules.inspect {
+            Some(rules) if has_body => self.inspect(answer, rules).await,
+            _ => self.stream(answer, upstream.shared_cache),
+        }
+    }
+
     /// The URL and the body to send. Redacted fields are removed from both.
     fn prepare(
         &self,

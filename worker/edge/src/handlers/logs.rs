@@ -75,7 +75,7 @@ pub async fn answer(
             let proof = proof.iter().map(encode).collect();
             json(&ConsistencyProof { log: name.to_string(), from, to, proof }).map(Answer::Json)
         }
-        _ => {
+        Operation::ReadCheckpoint => {
             let StoredCheckpoint { note, cosignatures, cosigned, .. } = checkpoint;
             // Until the witnesses have answered about the newest checkpoint, readers get the last cosigned one. Otherwise
             // they would rarely see a cosignature: the head log of a busy tenant has a new checkpoint every second.
@@ -86,6 +86,7 @@ pub async fn answer(
             };
             whole(Head::of_type(200, TEXT, &app.request_id).with(&note))
         }
+        _ => Err(not_found()),
     }
 }
 

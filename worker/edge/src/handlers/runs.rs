@@ -26,8 +26,8 @@ use crate::lane::client::Judged;
 /// the message to the lane.
 const BODY_FACTOR: usize = 4;
 
-/// What a harness reports: that a run starts, or about calls that do not pass through Gateward.
-pub enum HarnessReport {
+/// What a caller reports: the start of a run or a result (only a harness), or the outcome of a call.
+pub enum CallerReport {
     /// A run starts, or its instruction is added to. The answer has a run credential.
     Start,
     /// A result that the caller got without Gateward, in this run.
@@ -37,7 +37,7 @@ pub enum HarnessReport {
 }
 
 /// The purpose of the command for the lane, and the answer if the lane records the report.
-struct Statement {
+struct Recording {
     purpose: Purpose,
     call: ToolCall,
     status: u16,
@@ -46,14 +46,14 @@ struct Statement {
 
 /// Sends the report to the lane. One function for all kinds of reports, because each one would be a state machine
 /// of its own in the Wasm.
-pub async fn record(request: &Request, app: &App, report: HarnessReport) -> Answered {
-    let (token, agent, lane) = harness(request, app)?;
+pub async fn record(request: &Request, app: &App, report: CallerReport) -> Answered {
+    let (token, agent, lane) = unconfined_token(request, app)?;
     let Body { bytes, mut held } = request.json_body().await?;
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     if !held.resize(BODY_FACTOR * bytes.len()) {
         return Err(Problem::overloaded());
     }
-    let Statement { purpose, call, status, answer } = read(app, &token, agent, report, &bytes)?;
+    let Recording { purpose, call, status, answer } = read(app, &token, agent, report, &bytes)?;
     let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
     if !held.resize(BODY_FACTOR * bytes.len() + command.heap_bytes()) {
         return Err(Problem::overloaded());
@@ -72,48 +72,51 @@ fn read(
     app: &App,
     token: &Token<'_>,
     agent: &str,
-    report: HarnessReport,
+    report: CallerReport,
     body: &[u8],
-) -> Result<Statement, Problem> {
+) -> Result<Recording, Problem> {
     let of = (token.tenant, agent);
     match report {
-        HarnessReport::Start => {
+        CallerReport::Start => {
             let NewRun { run_id, start, expires_in_s } = run::parse_start(body)?;
             let run_id = run_id.unwrap_or_else(random_uuid);
             let expires_at_s = Date::now().as_millis() / 1_000 + u64::from(expires_in_s);
             let run = FixedRun { run_id: run_id.clone(), expires_at_s };
             let credential = run_token::issue(&app.settings.mac_keys, token, &run);
-            let credential = credential.ok_or_else(not_a_harness)?;
+            let credential = credential.ok_or_else(run_credential_refused)?;
             let call = of_run(&run_id, of, ("", ""))?;
             let expires_at = rfc3339(expires_at_s * 1_000);
             let answer = json(&IssuedRun { run_id, credential, expires_at })?;
-            Ok(Statement { purpose: Purpose::StartRun(start), call, status: 201, answer })
+            Ok(Recording { purpose: Purpose::StartRun(start), call, status: 201, answer })
         }
-        HarnessReport::Result(run_id) => {
+        CallerReport::Result(run_id) => {
             let Report { server, tool, result } = run::parse_report(body)?;
             let call = of_run(&run_id, of, (&server, &tool))?;
             let answer = json(&Recorded { recorded: true })?;
-            Ok(Statement { purpose: Purpose::ReportResult(result), call, status: 200, answer })
+            Ok(Recording { purpose: Purpose::ReportResult(result), call, status: 200, answer })
         }
-        HarnessReport::Outcome(decision_id) => {
+        CallerReport::Outcome(decision_id) => {
             let reported = ReportedOutcome::parse(decision_id, body)?;
             let call = Claims::default().call(of, ("", "", ""), Json::Object(Vec::new()));
             let answer = json(&Recorded { recorded: true })?;
-            Ok(Statement { purpose: Purpose::ReportOutcome(reported), call, status: 200, answer })
+            Ok(Recording { purpose: Purpose::ReportOutcome(reported), call, status: 200, answer })
         }
     }
 }
 
 /// The token of an agent that is not confined to a run. Only the lane knows whether it is a harness's.
-fn harness<'a>(request: &'a Request, app: &App) -> Result<(Token<'a>, &'a str, u16), Problem> {
+fn unconfined_token<'a>(
+    request: &'a Request,
+    app: &App,
+) -> Result<(Token<'a>, &'a str, u16), Problem> {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     match token.run {
         None => Ok((token, agent, lane)),
-        Some(_) => Err(not_a_harness()),
+        Some(_) => Err(run_credential_refused()),
     }
 }
 
-fn not_a_harness() -> Problem {
+fn run_credential_refused() -> Problem {
     let detail = "a run credential only makes calls in its run; send the harness's own";
     Problem::new(ProblemCode::Forbidden, detail)
 }

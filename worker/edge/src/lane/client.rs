@@ -115,24 +115,22 @@ pub fn judge(
     command: &GateCommand,
 ) -> impl Future<Output = Result<Judged, Refused>> + use<> {
     let (asker, answer) = (Asker::of(command), call(env, command));
-    async move {
-        let judged = judged(answer.await?).await;
-        judged.unwrap_or_else(|why| Err(asker.unavailable(why).into()))
-    }
+    async move { judged(answer.await?, &asker).await }
 }
 
-/// What the lane answered. An error says why that cannot be read.
-async fn judged(response: Response) -> Result<Result<Judged, Refused>, String> {
+/// What the lane answered.
+async fn judged(response: Response, asker: &Asker) -> Result<Judged, Refused> {
+    let unavailable = |why| asker.unavailable(why);
     let header = |name: &str| response.headers().get(name).ok().flatten();
     let rate = RateFields::read(header);
-    let body = text(&response).await?;
+    let body = text(&response).await.map_err(unavailable)?;
     if response.status() == 200 {
-        let reply = serde_json::from_str(&body).map_err(unreadable)?;
-        return Ok(Ok(Judged { reply, rate }));
+        let reply = serde_json::from_str(&body).map_err(unreadable).map_err(unavailable)?;
+        return Ok(Judged { reply, rate });
     }
-    let mut problem = problem_of(&body)?;
+    let mut problem = problem_of(&body).map_err(unavailable)?;
     problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
-    Ok(Err(Refused { problem, rate }))
+    Err(Refused { problem, rate })
 }
 
 /// The members of problem details that the worker reads.

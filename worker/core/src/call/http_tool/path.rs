@@ -1,5 +1,7 @@
 //! Paths and the templates of routes.
 
+use std::iter;
+
 use crate::json::same_folded;
 use crate::percent::decode;
 
@@ -52,6 +54,16 @@ pub fn parameters<'s>(
         }
     }
     parts.next().is_none().then_some(found)
+}
+
+/// The segments of a path that matches the template, as they are, each with the name of the parameter that it is. Without a
+/// template, they have no names.
+pub fn named_segments<'p>(
+    path: &'p str,
+    template: &'p str,
+) -> impl Iterator<Item = (&'p str, Option<&'p str>)> {
+    let names = template.split('/').map(parameter).chain(iter::repeat(None));
+    path.split('/').zip(names)
 }
 
 /// Whether a router that ignores case or a trailing slash may choose `other` for the path instead of

@@ -129,7 +129,7 @@ fn a_dead_letters_body_is_canonical_as_written_and_its_format_is_unchanged() {
         agent: "bot",
         approval_id: "appr_3_6",
         attempts: 12,
-        change: "approval_requested",
+        change: ApprovalEvent::Requested,
         decision_id: "id",
         kind: ReceiptKind::DeadLetter,
         lane: 3,

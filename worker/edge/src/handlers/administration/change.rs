@@ -169,7 +169,8 @@ impl Change<'_> {
         let asked = async {
             let Proposal { input, hash } = self.proposal()?;
             let RequiredApproval { event, resource, groups } = required;
-            let step = ChangeStep::Ask { event: event.to_owned(), resource, input, groups };
+            let step =
+                ChangeStep::Ask { event: event.as_str().to_owned(), resource, input, groups };
             self.settle(hash, epoch.unwrap_or(0), step).await
         };
         match asked.await {
