@@ -15,9 +15,9 @@ use gateward_core::provenance::{ArgumentRoles, Reach, Role};
 use std::collections::BTreeMap;
 
 use self::tables::{
-    CHANGES, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_NEW, ENTITLES, FILLERS, HIGH_RISK,
-    HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMES, NUMBERED, OWN, OWN_IF_NEW, READS, SINKS, TELLS,
-    TIMES, TITLED,
+    ADDS, CHANGES, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_LOW_RISK, DETAILS_IF_NEW,
+    ENTITLES, FILLERS, HIGH_RISK, HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMES, NUMBERED, OWN,
+    OWN_IF_NEW, READS, SINKS, TELLS, TIMES, TITLED,
 };
 use crate::words::{has, words};
 
@@ -55,7 +55,7 @@ pub fn risk(definition: &Json) -> Risk {
 /// Whether the words of a tool's name say that it destroys, spends or grants.
 fn is_high_risk(name: &[String]) -> bool {
     let begins = |words| name.first().is_some_and(|word| has(words, word));
-    let adds = name.iter().any(|word| word == "add");
+    let adds = name.iter().any(|word| has(ADDS, word));
     let is_high = |word: &String| has(HIGH_RISK, word) || (adds && has(HIGH_RISK_IF_ADDED, word));
     !begins(READS) && (begins(HIGH_RISK_IF_FIRST) || name.iter().any(is_high))
 }
@@ -145,15 +145,24 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     let reads = || tool.first().is_some_and(|word| has(READS, word));
     let is_sink = |word: &String| has(SINKS, word);
     let is_number = || kind_is("integer") || kind_is("number");
-    let is_detail = has(DETAILS, last)
-        || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()))
-        || (has(NUMBERED, last) && is_number() && !kind_is("string"));
+    let is_of_low_risk = || {
+        has(DETAILS_IF_LOW_RISK, last)
+            || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()))
+            || (has(NUMBERED, last) && is_number() && !kind_is("string"))
+    };
+    // Of two words, one can be the plural.
+    let is_effect =
+        || tool.iter().any(|word| has(&[word.as_str()], last) || has(&[last.as_str()], word));
+    let is_detail = match is_high_risk(tool) {
+        true => has(DETAILS, last) && !is_effect(),
+        false => has(DETAILS, last) || is_of_low_risk(),
+    };
     let is_title = |word: &String| has(TITLED, word);
     let choice = all_forms(schema).any(|form| form.get("enum").is_some()) || kind_is("boolean");
     if has(CONTENTS, last) && !before.iter().any(|word| has(COMMANDS, word)) {
         Role::Content
     } else if has(TIMES, last)
-        || (is_detail && !before.iter().any(is_sink) && !is_high_risk(tool))
+        || (is_detail && !before.iter().any(is_sink))
         || (has(NAMES, last) && does(CREATES) && before.iter().all(|w| w == "file" || !is_sink(w)))
         || (last == "title" && (does(ENTITLES) || before.last().is_some_and(is_title)))
         || (choice && !words.iter().any(is_sink))

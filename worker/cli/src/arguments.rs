@@ -209,8 +209,7 @@ impl FromStr for Trust {
             return Ok(Self(None));
         }
         let levels = SourceTrust::ALL.map(SourceTrust::as_str);
-        let level = SourceTrust::ALL.into_iter().find(|level| level.as_str() == text);
-        level
+        SourceTrust::parse(text)
             .map(|level| Self(Some(level)))
             .ok_or_else(|| format!("it must be `{DEFAULT}`, or one of `{}`", levels.join("`, `")))
     }

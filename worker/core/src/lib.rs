@@ -4,8 +4,8 @@
 //! is a return value. The one interface to the outside is [`lane::LaneSql`], through which the lane
 //! runs its SQL: Durable Object storage in production, SQLite in memory in the tests.
 //!
-//! The modules below are in the order in which they use each other: with few exceptions, a module uses
-//! only those above it.
+//! The modules below are in the order in which they use each other: a module uses only those above it. The exceptions
+//! are in docs/ARCHITECTURE.md.
 
 // Values: small types that are parsed once, and the bounds on what comes in.
 pub mod bounds;

@@ -94,3 +94,32 @@ impl<'de> DeserializeSeed<'de> for Variant {
         deserializer.deserialize_identifier(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_str, from_value, json};
+
+    use crate::decision::Decision;
+
+    #[test]
+    fn a_variant_is_read_by_its_text_and_from_postcard_by_its_place() {
+        let read = |text: &str| from_str::<Decision>(text).map_err(|error| error.to_string());
+        for decision in Decision::ALL {
+            let text = decision.as_str();
+            assert_eq!(read(&format!("\"{text}\"")), Ok(decision));
+            assert_eq!(read(&format!("{{\"{text}\":null}}")), Ok(decision));
+            assert_eq!(from_value::<Decision>(json!(text)).ok(), Some(decision));
+            let bytes = postcard::to_allocvec(&decision).unwrap();
+            assert_eq!(postcard::from_bytes(&bytes), Ok(decision));
+        }
+        let unknown = read("\"maybe\"").unwrap_err();
+        assert!(
+            unknown.starts_with("unknown variant `maybe`, expected one of `quarantine`, "),
+            "{unknown}"
+        );
+        for other in ["1", "null", "[]", "{\"allow\":1}"] {
+            assert!(read(other).is_err(), "{other}");
+        }
+        assert!(postcard::from_bytes::<Decision>(&[99]).is_err());
+    }
+}

@@ -293,6 +293,10 @@ fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
             Some(("assigned-secret", "/env/0/value")),
         ),
         (r#"{"key":"password","value":"MyPassword99x!"}"#, Some(("assigned-secret", "/value"))),
+        (
+            r#"{"Name":"x","name":"DB_PASSWORD","VALUE":"x","value":"kV7-xQ2.mZ9rT4w"}"#,
+            Some(("assigned-secret", "/value")),
+        ),
         (r#"{"name":"city","value":"kV7-xQ2.mZ9rT4w"}"#, None),
         (r#"{"Key":"password","Value":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/Value"))),
         (
@@ -310,6 +314,10 @@ fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
         (
             r#"{"signing_key":"a8f5f167f44f4964e6c998dee827110c"}"#,
             Some(("assigned-secret", "/signing_key")),
+        ),
+        (
+            r#"{"AZURE_OPENAI_KEY":"a8f5f167f44f4964e6c998dee827110c"}"#,
+            Some(("assigned-secret", "/AZURE_OPENAI_KEY")),
         ),
         (r#"{"ssn":"078051120"}"#, Some(("social-security-number", "/ssn"))),
         (r#"{"passphrase":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/passphrase"))),

@@ -18,13 +18,17 @@ pub(super) const CONTENTS: &[&str] = &[
 /// A word before them in the name of an argument that is run: a sink.
 pub(super) const COMMANDS: &[&str] = &["code", "command", "query", "script", "shell", "sql"];
 
-/// The last word of the name of another detail. In a tool of high risk, such an argument can be what is paid for or
-/// destroyed, so it is a sink there.
+/// The last word of the name of another detail. In a tool of high risk that has the word in its name, such an argument is
+/// what is destroyed, so it is a sink there: `delete_theme`.
 #[rustfmt::skip]
 pub(super) const DETAILS: &[&str] = &[
-    "category", "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale",
-    "place", "priority", "severity", "sort", "theme", "venue", "width",
+    "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale", "sort",
+    "theme", "width",
 ];
+
+/// The same, but in each tool of high risk, such an argument can be what is paid for or destroyed.
+pub(super) const DETAILS_IF_LOW_RISK: &[&str] =
+    &["category", "place", "priority", "severity", "venue"];
 
 /// The same if the argument is a number. As a text, it names the page that is changed.
 pub(super) const NUMBERED: &[&str] = &["page"];
@@ -105,17 +109,23 @@ pub(super) const HIGH_RISK: &[&str] = &[
     "access", "admin", "approve", "authorize", "ban", "book", "buy", "cancel", "charge", "checkout",
     "clear", "collaborator", "credential", "deactivate", "delete", "deploy", "destroy", "disable",
     "discard", "dismiss", "donate", "drop", "erase", "exec", "execute", "forwarding", "freeze",
-    "fund", "grant", "invite", "key", "kick", "kill", "merge", "money", "order", "overwrite",
+    "fund", "grant", "invite", "kick", "kill", "merge", "money", "order", "overwrite",
     "password", "pay", "payment", "payout", "permission", "promote", "publish", "purchase", "purge",
     "refund", "remit", "remove", "reserve", "reset", "restart", "revert", "revoke", "role",
     "rollback", "run", "sell", "share", "shell", "shutdown", "spend", "subscribe", "suspend",
-    "terminate", "token", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
+    "terminate", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
     "visibility", "webhook", "wipe", "wire", "withdraw",
 ];
 
-/// The same in the names of tools that add: a member gets access. Inviting and removing are high risk by
-/// themselves.
-pub(super) const HIGH_RISK_IF_ADDED: &[&str] = &["member"];
+/// The same in the names of tools that add: a member or the holder of a key gets access. Inviting and removing are high
+/// risk by themselves. `press_key` is not.
+pub(super) const HIGH_RISK_IF_ADDED: &[&str] = &["key", "member", "token"];
+
+/// Words in the names of tools that add one.
+#[rustfmt::skip]
+pub(super) const ADDS: &[&str] = &[
+    "add", "create", "generate", "import", "issue", "new", "register", "rotate", "upload",
+];
 
 /// The same for the first word. Elsewhere it is mostly a noun: the blocks of a document.
 pub(super) const HIGH_RISK_IF_FIRST: &[&str] = &["block", "empty", "stop"];
@@ -129,17 +139,18 @@ pub(super) const READS: &[&str] = &[
 
 /// The tables as the docs show them: what the words are, and what follows from them.
 #[cfg(test)]
-pub(super) const TABLES: [(&str, &str, &[&str]); 20] = [
+pub(super) const TABLES: [(&str, &str, &[&str]); 22] = [
     ("last word of an argument's name", "content", CONTENTS),
     ("word before it", "not a content", COMMANDS),
     ("last word of an argument's name", "detail", TIMES),
     (
-        "the same, without a word of a sink, in a tool whose name is not of high risk",
+        "the same, without a word of a sink; not in a tool of high risk whose name has the word",
         "detail",
         DETAILS,
     ),
+    ("the same, in a tool whose name is not of high risk", "detail", DETAILS_IF_LOW_RISK),
     ("the same, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
-    ("the same as for `color`, if the argument is a number", "detail", NUMBERED),
+    ("the same as for `venue`, if the argument is a number", "detail", NUMBERED),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
     ("word of a tool that creates", "a name is a detail", CREATES),
     ("word of a tool that creates or sends", "a title is a detail", ENTITLES),
@@ -151,7 +162,8 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 20] = [
     ("word beside them in the tool's name", "reach `nobody`", FILLERS),
     ("word of a description", "reach `outside`", TELLS),
     ("word of a tool's name", "risk `high`", HIGH_RISK),
-    ("word of a tool's name, with `add`", "risk `high`", HIGH_RISK_IF_ADDED),
+    ("the same, in a tool that adds", "risk `high`", HIGH_RISK_IF_ADDED),
+    ("word of a tool that adds", "risk `high` with a word above", ADDS),
     ("first word of a tool's name", "risk `high`", HIGH_RISK_IF_FIRST),
     ("first word of the name of a tool that reads", "risk `medium`", READS),
 ];

@@ -106,6 +106,10 @@ fn an_argument_that_is_the_effect_is_no_detail() {
         ("create_order", "size", Role::Sink),
         ("get_orders", "size", Role::Detail),
         ("block_place", "place", Role::Sink),
+        ("delete_themes", "theme", Role::Sink),
+        ("delete_theme", "themes", Role::Sink),
+        ("run_query", "format", Role::Detail),
+        ("invite_user", "locale", Role::Detail),
         ("merge_pull_request", "commit_title", Role::Detail),
     ] {
         let properties = format!(r#"{{"{argument}":{{"type":"string"}}}}"#);
@@ -200,6 +204,8 @@ fn a_tool_that_destroys_spends_or_grants_has_high_risk() {
         ("create_empty_file", "{}", Risk::Medium),
         ("forward_mail", "{}", Risk::Medium),
         ("count_tokens", "{}", Risk::Medium),
+        ("press_key", "{}", Risk::Medium),
+        ("send_keys", "{}", Risk::Medium),
         ("add_label", "{}", Risk::Medium),
         ("message_member", "{}", Risk::Medium),
         ("list_members", "{}", Risk::Medium),

@@ -108,11 +108,7 @@ fn edit(
         "n" | "no" => Some(false),
         _ => None,
     };
-    let risk = |text: &str| {
-        [Risk::Low, Risk::Medium, Risk::High, Risk::Critical]
-            .into_iter()
-            .find(|risk| risk.as_str() == text)
-    };
+    let risk = Risk::parse;
     let question = format!("Does it change something (yes or no)? [{}]", yes_no(said.mutates));
     let Some(mutates) = choice(input, output, &question, said.mutates, flag)? else {
         return Ok(None);

@@ -164,21 +164,21 @@ pub fn redact(
 /// text that cannot be decoded.
 fn mark(request: &mut HttpRequest, route: &str, redaction: Redaction<'_>) -> bool {
     let form = |text: &str| decode(&text.replace('+', " "));
-    let is_plain = |text: &str, name: Option<&str>| redaction.text(text, name).is_none();
+    let mut read = redaction.texts();
     // In a path, a plus sign is not a space. A token can contain slashes, so the whole path is searched too,
     // and not only each segment.
     let mut parts = named_segments(&request.path, route).chain([(request.path.as_str(), None)]);
-    if !parts.all(|(part, name)| decode(part).is_some_and(|part| is_plain(&part, name))) {
+    if !parts.all(|(part, name)| decode(part).is_some_and(|part| read(&part, name).is_none())) {
         return false;
     }
     let mut parts = Vec::new();
     for part in request.query.split('&') {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let (Some(field), Some(text)) = (form(name), form(value)) else { return false };
-        if !is_plain(&field, None) {
+        if read(&field, None).is_some() {
             return false;
         }
-        parts.push(match redaction.text(&text, Some(&field)) {
+        parts.push(match read(&text, Some(&field)) {
             Some(marked) => [name, "=", &encoded(&marked)].concat(),
             None => part.to_owned(),
         });

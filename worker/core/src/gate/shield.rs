@@ -108,21 +108,25 @@ pub fn apply_redaction(draft: &Draft<'_>, tool: &Tool, mut ruling: Ruling) -> Ru
 pub fn stored_resource<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Cow<'a, str> {
     let command = draft.command;
     let resource = command.call.resource.as_str();
+    if resource.is_empty() {
+        return Cow::Borrowed(resource);
+    }
     let categories = kept_out(draft);
     let redaction = redaction(engine, draft, &categories);
-    if resource.is_empty() || !redaction.is_needed() {
+    if !redaction.is_needed() {
         return Cow::Borrowed(resource);
     }
     let route = match &command.purpose {
         Purpose::Routed(route) => route.as_str(),
         _ => "",
     };
-    let mark = |text: &str, name: Option<&str>| {
-        redaction.text(text, name).unwrap_or_else(|| text.to_owned())
-    };
+    let mut read = redaction.texts();
+    let mut mark =
+        |text: &str, name: Option<&str>| read(text, name).unwrap_or_else(|| text.to_owned());
     // An address is found in a segment alone: in the whole path, it could be a user before a host.
     let segments = named_segments(resource, route).map(|(segment, name)| mark(segment, name));
-    let mut marked = mark(&segments.collect::<Vec<_>>().join("/"), None);
+    let segments = segments.collect::<Vec<_>>().join("/");
+    let mut marked = mark(&segments, None);
     // Markers can be longer than what they replace.
     marked.truncate(marked.floor_char_boundary(MAX_RESOURCE_BYTES));
     Cow::Owned(marked)
@@ -134,7 +138,8 @@ pub fn stored_provenance(engine: &PolicyEngine, draft: &Draft<'_>) -> Option<Pro
     let categories = kept_out(draft);
     let redaction = redaction(engine, draft, &categories);
     if redaction.is_needed() {
-        found = found.masked(&|name| redaction.text(name, None).is_some());
+        let mut read = redaction.texts();
+        found = found.masked(&mut |name| read(name, None).is_some());
     }
     Some(found.bounded())
 }

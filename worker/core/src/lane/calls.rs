@@ -145,7 +145,7 @@ impl Lane {
             self.read_facts(storage, (engine, config), command, records, were_asked, now_ms)?;
         let mut step = self.decide((engine, config), command, records, answers, &found, now_ms);
         if !step.needs.is_empty() || !step.count_requests.is_empty() {
-            return Ok(self.wait(agent, step));
+            return Ok(self.charge_and_ask(agent, step));
         }
         let is_known = !step.counted.is_some_and(CountedEvent::is_unknown_caller);
         if is_known {
@@ -308,7 +308,7 @@ impl Lane {
 
     /// Ends a call that needs answers of other objects. Its request is charged now, so that a flood of calls neither
     /// leases more than the agent's rate allows, nor asks windows.
-    fn wait(&mut self, agent: &str, step: Step) -> Called {
+    fn charge_and_ask(&mut self, agent: &str, step: Step) -> Called {
         if let Some(held) = self.agents.get_mut(agent) {
             held.state = step.agent;
         }

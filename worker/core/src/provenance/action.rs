@@ -22,7 +22,7 @@ use vocabulary::{
     ABOUT, ACTIONS, ANSWERS, ASKED, BE, BEGINS, DELEGATES, DETERMINERS, DOING, ENDS, FORGET, GIVE,
     GIVEN, HERE, I, JOINS, LIGHT, LOOKS, MEMBERS, MODALS, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE,
     NOUN_OR_VERB, NOUNS, NUMBERED, OTHERS, PARTICIPLES, PHRASES, PIPELINES, PRONOUNS, QUESTIONS,
-    READING, REPORTS, RIGHTS, THINGS, TIMES, USE, USER, WANT, WANTS, WEAK,
+    READING, REPORTS, RIGHTS, THINGS, TIMES, USE, USER, WANT, WANTS, WE, WEAK,
 };
 
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word, from a negation to its verb and to
@@ -344,7 +344,11 @@ impl Clause<'_> {
 
     /// Whether what follows is for somebody else to do: "ask Bob to merge it".
     fn is_delegated(&self, at: usize) -> bool {
-        let is_for_agent = |it: usize| self.is(it + 1, &HERE) && self.get(it) != "remind";
+        // "The customer asked to cancel it" names nobody else.
+        let is_for_agent = |it: usize| match self.get(it) {
+            "asked" | "told" if it + 1 == at => true,
+            delegate => self.is(it + 1, &HERE) && delegate != "remind",
+        };
         let joins = |it: usize| (it..at).any(|between| self.is(between, &JOINS));
         let is_delegate = |it: usize| {
             self.is(it, &DELEGATES)
@@ -353,7 +357,7 @@ impl Clause<'_> {
         };
         match self.get(at) {
             "that" | "to" if self.get(at + 1) == "you" => false,
-            "to" if self.has_before(at, 1, &WANTS) => true,
+            "to" if self.has_before(at, 1, &WANTS) => !self.has_before(at, 3, &WE),
             "that" | "to" => (at.saturating_sub(MAX_DELEGATED_WORDS)..at).any(is_delegate),
             _ => false,
         }

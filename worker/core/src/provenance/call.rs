@@ -229,7 +229,10 @@ impl Call<'_> {
             let found = lookup::known_whole(self.key, &text, &OfRun(self.run));
             found.is_some_and(|found| found.level >= Level::Trusted)
         };
-        sent.extend(joined::sent(self.key, self.input, &|hash| self.is_said(hash), &is_known));
+        let (pairs, more) =
+            joined::sent(self.key, self.input, &|hash| self.is_said(hash), &is_known);
+        sent.extend(pairs);
+        incomplete |= more;
         sent.sort_unstable();
         sent.dedup();
         incomplete |= sent.len() > MAX_RESULT_VALUES;
@@ -379,18 +382,27 @@ impl Call<'_> {
         Some(self.with_source(SinkOrigin::new(sink, found.level), found))
     }
 
-    /// Whether an argument names only a folder of what the user named, such as `/work` after "delete /work/exports". The
-    /// first of two arguments that name a destination together may: `acme` of `acme/shop`.
+    /// Whether an argument names only a folder of what the user named, such as `/work` after "delete /work/exports". A word
+    /// is none if another argument has the word that the instruction joins with it, such as `acme` of `acme/shop`.
     fn is_above(&self, argument: &Argument<'_>, all: &[Argument<'_>]) -> bool {
         let mut is_above = false;
         each_leaf(argument.value, &mut |leaf| {
             let is_said = |hash| self.is_said(hash);
             is_above |= leaf.as_str().is_some_and(|it| joined::is_above(self.key, it, &is_said));
         });
+        let word = argument.value.as_str().filter(|text| !text.contains(['/', '\\']));
+        let is_joined = |text: &str, pointer: &str| {
+            let end = text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+            let is_said =
+                |word| self.is_said(joined::pair(self.key, word, end.unwrap_or_default()));
+            joined::can_be_apart(&argument.pointer, pointer) && word.is_some_and(is_said)
+        };
         let is_second = |it: &Argument<'_>| {
             it.role == Role::Sink
-                && it.value.as_str().is_some_and(|text| !text.is_empty())
-                && joined::is_pair(&argument.pointer, &it.pointer)
+                && it.value.as_str().is_some_and(|text| {
+                    let is_pair = || joined::is_pair(&argument.pointer, &it.pointer);
+                    is_joined(text, &it.pointer) || (!text.is_empty() && is_pair())
+                })
         };
         is_above && !all.iter().any(is_second)
     }

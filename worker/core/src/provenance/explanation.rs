@@ -134,9 +134,9 @@ impl Provenance {
     /// The first [`MAX_EXPLAINED_SINKS`] sinks, with `*` in place of each name that is hidden. So is a name of which a
     /// pointer would show only the beginning.
     #[must_use]
-    pub fn masked(mut self, is_hidden: &dyn Fn(&str) -> bool) -> Self {
+    pub fn masked(mut self, is_hidden: &mut dyn FnMut(&str) -> bool) -> Self {
         self.sinks.truncate(MAX_EXPLAINED_SINKS);
-        let masked = |step: &str| {
+        let mut masked = |step: &str| {
             let marked = MARKS.iter().find_map(|mark| Some((step.strip_suffix(*mark)?, *mark)));
             let (name, mark) = marked.unwrap_or((step, ""));
             let is_long = name.len() > MAX_SHOWN_BYTES;
@@ -146,7 +146,7 @@ impl Provenance {
             }
         };
         for origin in &mut self.sinks {
-            origin.sink = origin.sink.split('/').map(masked).collect::<Vec<_>>().join("/");
+            origin.sink = origin.sink.split('/').map(&mut masked).collect::<Vec<_>>().join("/");
         }
         self
     }
@@ -196,7 +196,7 @@ mod tests {
                 reach: Reach::Outside,
                 sinks: vec![SinkOrigin::new(pointer.to_owned(), Level::Nowhere)],
             };
-            let found = found.masked(&|name| name.contains('@'));
+            let found = found.masked(&mut |name| name.contains('@'));
             assert_eq!(found.sinks[0].sink, expected, "{pointer}");
         }
     }

@@ -160,7 +160,14 @@ fn without_css_escapes(text: &str) -> String {
 /// Whether a text has what loads an address in CSS.
 fn is_css(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    ["url(", "image-set(", "@import"].iter().any(|loads| text.contains(*loads))
+    // `curl(` is no CSS. `\nurl(` of a program's text is.
+    let is_in_name = |at: usize| {
+        let before = text.get(..at).unwrap_or_default();
+        before.ends_with(|it: char| it.is_alphanumeric() || it == '_')
+            && !ends_with_any(before, &["\\n", "\\r", "\\t"])
+    };
+    let loads = ["url(", "image-set(", "@import"];
+    loads.iter().any(|it| text.match_indices(*it).any(|(at, _)| !is_in_name(at)))
 }
 
 /// Calls `found` with each URL in an attribute of HTML, a link of Markdown or `url(…)` of CSS, as a whole. A browser goes
@@ -387,6 +394,17 @@ mod tests {
         let many = |count| "<a href='#'>".repeat(count);
         assert!(each_link(&many(MAX_TARGETS), &mut |_| {}));
         assert!(!each_link(&many(MAX_TARGETS + 1), &mut |_| {}));
+    }
+
+    #[test]
+    fn the_name_of_a_function_of_a_program_is_no_css() {
+        for text in ["curl(x)", "build_url(x)", "getUrl(x)"] {
+            assert!(!is_css(text), "{text}");
+        }
+        for text in ["a:URL(x)", "-webkit-image-set(x)", r"\nurl(x)", "@import x", "curl(x) url(y)"]
+        {
+            assert!(is_css(text), "{text}");
+        }
     }
 
     #[test]

@@ -10,8 +10,10 @@
 //! If the user writes "delete /work/exports", then `work` is stated too. But the folder above is not what the user named.
 //! So it is kept which words are only folders of a path.
 //!
-//! INVARIANT (only lowers): a word that the instruction joins with no other is judged alone, as before.
+//! INVARIANT (only lowers): a word that the instruction joins with no other is judged alone, unless the instruction has
+//! more joined words or folders than are kept.
 
+use super::action;
 use super::extract::CURRENCIES;
 use super::key::{Hashes, ValueKey};
 use super::link::is_url;
@@ -20,12 +22,13 @@ use crate::json::Json;
 
 /// Names of two arguments of one object that name a destination together, without [`ENDS`].
 #[rustfmt::skip]
-const PAIRS: [(&str, &str); 22] = [
+const PAIRS: [(&str, &str); 24] = [
     ("bucket", "key"), ("bucket", "object"), ("database", "table"), ("dataset", "table"), ("group", "project"),
-    ("local_part", "domain"), ("namespace", "project"), ("namespace", "repo"), ("org", "project"), ("org", "repo"),
-    ("organization", "project"), ("organization", "repo"), ("organization", "repository"), ("owner", "project"),
-    ("owner", "repo"), ("owner", "repository"), ("project", "dataset"), ("schema", "table"), ("user", "domain"),
-    ("user", "repo"), ("username", "domain"), ("workspace", "repo"),
+    ("local_part", "domain"), ("namespace", "project"), ("namespace", "repo"), ("namespace", "repository"),
+    ("org", "project"), ("org", "repo"), ("organization", "project"), ("organization", "repo"),
+    ("organization", "repository"), ("owner", "project"), ("owner", "repo"), ("owner", "repository"),
+    ("project", "dataset"), ("schema", "table"), ("user", "domain"), ("user", "repo"), ("username", "domain"),
+    ("workspace", "repo"), ("workspace", "repository"),
 ];
 
 /// Ends of an argument's name that say only how it names its destination: `project_id`, `repoFullName`.
@@ -45,14 +48,36 @@ pub fn is_pair(pointer: &str, other: &str) -> bool {
     parent == other && seconds(first).any(|name| is_named(second, name))
 }
 
+/// Whether two arguments can name one path apart: `user` and `path`, or `folder` and `name`. A folder in one argument and
+/// its entry in any other do not: the tool can take the folder alone for the whole path.
+#[must_use]
+pub fn can_be_apart(pointer: &str, other: &str) -> bool {
+    const FOLDERS: [&str; 4] = ["dir", "directory", "folder", "path"];
+    let words = action::words(pointer);
+    let is_folder = words.iter().any(|word| FOLDERS.iter().any(|end| word.ends_with(*end)));
+    let name = other.rsplit_once('/').map_or("", |(_, name)| name);
+    let is_entry = matches!(name, "file" | "fileName" | "file_name" | "filename" | "name");
+    pointer != other && (is_entry || !is_folder)
+}
+
 /// The names of arguments that can be the second one of a pair with this name, or none.
 fn seconds(name: &str) -> impl Iterator<Item = &'static str> {
     PAIRS.iter().filter(move |(first, _)| is_named(name, first)).map(|(_, second)| *second)
 }
 
 fn is_named(argument: &str, name: &str) -> bool {
-    let stem = ENDS.iter().find_map(|end| argument.strip_suffix(end)).unwrap_or(argument);
-    stem.eq_ignore_ascii_case(name)
+    stem(argument).eq_ignore_ascii_case(name)
+}
+
+/// Whether a pair has the name as its first or its second one.
+fn is_of_pair(argument: &str) -> bool {
+    let stem = stem(argument);
+    let is_name = |name: &str| stem.eq_ignore_ascii_case(name);
+    PAIRS.iter().any(|(first, second)| is_name(first) || is_name(second))
+}
+
+fn stem(argument: &str) -> &str {
+    ENDS.iter().find_map(|end| argument.strip_suffix(end)).unwrap_or(argument)
 }
 
 /// The two words of `acme/shop`, if the argument is one whose name a pair has as the second.
@@ -118,8 +143,9 @@ const GAPS: [char; 11] = [' ', '\t', '\n', '\r', ',', ';', '(', ')', '"', '`', '
 
 const SLASHES: [char; 2] = ['/', '\\'];
 
-/// Folders in the paths of one instruction, and words with which its paths end: those of some 100 paths.
-pub const MAX_FOLDERS: usize = 256;
+/// Folders in the paths of one instruction, and words with which its paths end. An instruction has at most 16 KiB, so
+/// ordinary ones have fewer.
+pub const MAX_FOLDERS: usize = 1_024;
 
 /// The hashes that say which words of an instruction are folders ([`above`]), and with which words its paths end
 /// ([`itself`]). If there are more than [`MAX_FOLDERS`], one hash says that each word can be a folder. A URL has none.
@@ -129,7 +155,11 @@ fn folders(key: &ValueKey, instruction: &str) -> Hashes {
         instruction.split(GAPS).partition(|word| word.contains(SLASHES));
     let words: Hashes = words.iter().filter_map(|word| itself(key, word)).collect();
     let (mut folders, mut ends) = (Hashes::default(), Hashes::default());
-    for path in paths.iter().map(|path| path.trim_end_matches(is_edge)).filter(|it| !is_url(it)) {
+    // "a@x.com/b@x.com" lists addresses.
+    let are_addresses =
+        |path: &str| path.split(SLASHES).all(|word| word.find('@').is_some_and(|at| at > 0));
+    let paths = paths.iter().map(|path| path.trim_end_matches(is_edge));
+    for path in paths.filter(|it| !is_url(it) && !are_addresses(it)) {
         if ends.len() < MAX_FOLDERS {
             ends.extend(itself(key, path));
         }
@@ -176,17 +206,17 @@ fn of_last(key: &ValueKey, kind: &[u8], path: &str) -> Option<u64> {
 
 /// The hashes of the words that a call names together, and that are not known together: neither the instruction joins
 /// them, nor does a trusted result have them as one value, nor is each known and joined with nothing. A later result does
-/// not raise them ([`is_sent`]).
+/// not raise them ([`is_sent`]). Also returns whether some are missing.
 #[must_use]
 pub fn sent(
     key: &ValueKey,
     input: &Json,
     is_said: &dyn Fn(Option<u64>) -> bool,
     is_known: &dyn Fn(&str) -> bool,
-) -> Vec<u64> {
+) -> (Vec<u64>, bool) {
     let (mut sent, mut form) = (Vec::new(), Form::new());
     let more = is_said(Some(more(key)));
-    each_pair(input, &mut |first, word| {
+    let all = each_pair(input, &mut |first, word| {
         let (pair, whole) = (pair(key, first, word), [first, "/", word].concat());
         let is_alone = || !more && !is_said(second(key, word));
         if !(is_said(pair) || is_known(&whole) || (is_alone() && is_known(first) && is_known(word)))
@@ -195,32 +225,51 @@ pub fn sent(
             sent.extend(form.in_any_case(&whole).map(|form| key.hash(form)));
         }
     });
-    sent
+    (sent, !all)
 }
 
-/// Calls `found` with the words of two arguments that name a destination together, and with those of one argument.
-fn each_pair<'v>(input: &'v Json, found: &mut dyn FnMut(&'v str, &'v str)) {
+/// Arguments of one object that are compared with each other. Ordinary calls have one or two pairs. Without a bound, a body
+/// with thousands of spellings of `owner` and `repo` would take minutes.
+const MAX_NAMED: usize = 16;
+
+/// Calls `found` with the words of two arguments that name a destination together, and with those of one argument. Returns
+/// whether all were read.
+fn each_pair<'v>(input: &'v Json, found: &mut dyn FnMut(&'v str, &'v str)) -> bool {
+    let (mut named, mut all) = (Vec::new(), true);
     let fields = match input {
-        Json::Array(items) => return items.iter().for_each(|item| each_pair(item, found)),
+        Json::Array(items) => {
+            for item in items {
+                all &= each_pair(item, found);
+            }
+            return all;
+        }
         Json::Object(fields) => fields,
-        _ => return,
+        _ => return true,
     };
     for (name, field) in fields {
-        let Json::String(text) = field else {
-            each_pair(field, found);
-            continue;
-        };
+        match field {
+            Json::String(text) if is_of_pair(name) => {
+                if named.len() < MAX_NAMED {
+                    named.push((name.as_str(), text.as_str()));
+                } else {
+                    all = false;
+                }
+            }
+            Json::String(_) => {}
+            other => all &= each_pair(other, found),
+        }
+    }
+    for &(name, text) in &named {
         if let Some((first, second)) = words_of(name, text) {
             found(first, second);
         }
         for second in seconds(name) {
-            for (_, other) in fields.iter().filter(|(name, _)| is_named(name, second)) {
-                if let Json::String(other) = other {
-                    found(text, other);
-                }
+            for &(_, other) in named.iter().filter(|(other, _)| is_named(other, second)) {
+                found(text, other);
             }
         }
     }
+    all
 }
 
 /// Whether two words that are neighbours in a path, a URL or a mail address were [`sent`] together.
@@ -302,6 +351,22 @@ mod tests {
     }
 
     #[test]
+    fn the_pairs_of_a_call_are_bounded() {
+        let named = |count: usize| {
+            let field = |at: usize| {
+                let name = if at.is_multiple_of(2) { "owner" } else { "repo" };
+                (name.to_owned(), Json::String(format!("a{at}")))
+            };
+            let input = Json::Array(vec![Json::Object((0..count).map(field).collect())]);
+            sent(&KEY, &input, &|_| false, &|_| false)
+        };
+        let (of_two, is_incomplete) = named(2);
+        assert!(!of_two.is_empty() && !is_incomplete && !named(MAX_NAMED).1);
+        let (of_many, is_incomplete) = named(10_000);
+        assert!(of_many.len() <= 2 * MAX_NAMED * MAX_NAMED && is_incomplete);
+    }
+
+    #[test]
     fn a_pair_is_two_arguments_of_one_object_or_one_that_has_both() {
         for (first, second, expected) in [
             ("/owner", "/repo", true),
@@ -362,13 +427,16 @@ mod tests {
             ("Delete https://x.com/work/exports", "work"),
             ("Delete x.com/work/exports", "work"),
             ("Pay 50 EUR/month", "EUR"),
+            ("Invite anna@x.com/bob@x.com", "anna@x.com"),
         ] {
             assert!(!is_above(instruction, path), "{path} after {instruction}");
         }
         // If not all folders of a long instruction are kept, each word can be one.
-        let long: String = (0..600).map(|at| format!(" /a{at}/b{at}")).collect();
+        let long: String = (0..2_000).map(|at| format!(" /a{at}/b{at}")).collect();
         let stated = folders(&KEY, &long);
+        let fits: String = (0..600).map(|at| format!(" /a{at}/b{at}")).collect();
+        assert!(is_above(&fits, "/a599") && !is_above(&fits, "x"));
         assert!(stated.len() <= 2 * MAX_FOLDERS + 1);
-        assert!(is_above(&long, "/a599") && is_above(&long, "x") && !is_above(&long, "/a0/b0"));
+        assert!(is_above(&long, "/a1999") && is_above(&long, "x") && !is_above(&long, "/a0/b0"));
     }
 }

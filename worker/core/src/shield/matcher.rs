@@ -20,7 +20,7 @@ pub const MAX_LITERALS: usize = 2_000;
 /// Names after which a secret is assigned.
 ///
 /// Keys of databases, caches and dictionaries have names with `_key` too, so each kind of secret key is listed.
-pub(super) const ASSIGNED: [&str; 36] = [
+pub(super) const ASSIGNED: [&str; 43] = [
     "access_key",
     "accesskey",
     "access_token",
@@ -34,6 +34,8 @@ pub(super) const ASSIGNED: [&str; 36] = [
     "auth_key",
     "auth_token",
     "authtoken",
+    "aws_key",
+    "client_key",
     "client_secret",
     "clientsecret",
     "db_pass",
@@ -43,6 +45,7 @@ pub(super) const ASSIGNED: [&str; 36] = [
     "jwt_key",
     "license_key",
     "master_key",
+    "openai_key",
     "passwd",
     "password",
     "private_key",
@@ -50,13 +53,17 @@ pub(super) const ASSIGNED: [&str; 36] = [
     "secret",
     "secret_key",
     "secretkey",
+    "server_key",
     "service_key",
     "session_key",
     "shared_key",
     "signing_key",
+    "storage_key",
     "stripe_key",
+    "subscription_key",
     "token",
     "webhook_key",
+    "write_key",
 ];
 
 /// The begin of a JSON web token.

@@ -169,13 +169,15 @@ pub fn name_of_value<'f>(
     fields: &'f [(String, Json)],
     parent: Option<&'f str>,
 ) -> Option<(&'f str, &'f str)> {
+    // If several names differ only in case, the one in lower case counts.
     let text = |wanted: &str| {
-        fields.iter().find_map(|(name, value)| match value {
+        let named = fields.iter().filter_map(|(name, value)| match value {
             Json::String(text) if name.eq_ignore_ascii_case(wanted) => {
                 Some((name.as_str(), text.as_str()))
             }
             _ => None,
-        })
+        });
+        named.min_by_key(|(name, _)| *name != wanted)
     };
     let said = |(field, by): &(&str, &str)| Some((text(field)?.0, text(by)?.1));
     let of_parent = || Some((text("value")?.0, parent?));

@@ -38,11 +38,11 @@ impl Redaction<'_> {
         self.within(value, None, changed, Origin::Call, &mut Left::of(MAX_READ_BYTES));
     }
 
-    /// A text of a call with a marker in place of what is found in it; `None` if nothing is. `name`: the name of the
-    /// field whose value it is.
-    #[must_use]
-    pub fn text(&self, text: &str, name: Option<&str>) -> Option<String> {
-        self.marked(text, name, &mut Left::of(MAX_READ_BYTES))
+    /// A reader of a call's texts: each with markers in place of what is found in it; `None` if nothing is. All its texts
+    /// share the bounds of one call. The second argument is the name of the field whose value the text is.
+    pub fn texts(&self) -> impl FnMut(&str, Option<&str>) -> Option<String> {
+        let mut left = Left::of(MAX_READ_BYTES);
+        move |text, name| self.marked(text, name, &mut left)
     }
 
     /// The JSON of an answer with markers in place of what is found in it, also in texts that are JSON themselves.

@@ -262,6 +262,21 @@ fn a_folder_above_what_the_user_names_is_not_named() {
         (shop, value!({ "owner": "acme", "repo": "shop" }), "allow instruction #tool /owner /repo"),
         (shop, value!({ "owner": "acme" }), "require_approval nowhere /owner"),
         (shop, value!({ "owner": "acme", "repo": "" }), "require_approval nowhere /owner"),
+        (
+            "Delete the branch origin/feature.",
+            value!({ "remote": "origin", "branch": "feature" }),
+            "allow instruction #tool /branch /remote",
+        ),
+        (
+            "Delete the file reports/plan.",
+            value!({ "folder": "reports", "name": "plan" }),
+            "allow instruction #tool /folder /name",
+        ),
+        (
+            "Delete the file reports/plan.",
+            value!({ "folder": "reports", "label": "plan" }),
+            "require_approval nowhere /folder",
+        ),
     ] {
         let mut gate = tainted_run(instruction);
         high(&mut gate);

@@ -56,8 +56,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             "agent" => filter.agent = Some(value.into_owned()),
             "group" => filter.group = Some(value.into_owned()),
             "status" => {
-                let status =
-                    ApprovalStatus::ALL.into_iter().find(|status| status.as_str() == value);
+                let status = ApprovalStatus::parse(&value);
                 let names = || ApprovalStatus::ALL.map(ApprovalStatus::as_str).join(", ");
                 let malformed = || malformed("status", &format!("one of {}", names()));
                 filter.status = Some(status.ok_or_else(malformed)?);

@@ -492,6 +492,5 @@ fn ending(thrown: &JsValue) -> Ending {
 }
 
 fn named(name: &str) -> Ending {
-    let mut endings = Ending::ALL.into_iter();
-    endings.find(|ending| ending.as_str() == name).unwrap_or(Ending::UpstreamFailed)
+    Ending::parse(name).unwrap_or(Ending::UpstreamFailed)
 }

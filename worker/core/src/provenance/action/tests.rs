@@ -98,7 +98,7 @@ fn an_instruction_asks_for_what_its_verbs_say() {
 
 /// Orders, and a tool that does what each says.
 #[rustfmt::skip]
-const ORDERS: [(&str, &str); 101] = [
+const ORDERS: [(&str, &str); 104] = [
     ("Create a file hello.txt with a greeting", "f/write_file"),
     ("Create report.md", "f/write_file"),
     ("Summarize a.md into summary.md", "f/write_file"),
@@ -197,6 +197,9 @@ const ORDERS: [(&str, &str); 101] = [
     ("Ask Bob for the newest plan and use it to update a.md", "d/update_file"),
     ("I ask you to merge PR 34", "g/merge_pull_request"),
     ("They asked me to merge PR 34", "g/merge_pull_request"),
+    ("You were asked to merge PR 34", "g/merge_pull_request"),
+    ("A customer asked to cancel order 5", "o/cancel_order"),
+    ("I am going to need you to merge PR 34", "g/merge_pull_request"),
     ("Ask Bob whether he is done, then merge PR 34", "g/merge_pull_request"),
     ("Invite Anna to acme/shop", "g/add_collaborator"),
     ("Approve the request to merge PR 34", "g/merge_pull_request"),
@@ -334,7 +337,7 @@ fn an_order_counts_and_what_only_reads_does_not() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 37] = [
+    let lists: [&[&str]; 38] = [
         &ABOUT,
         &ANSWERS,
         &ASKED,
@@ -370,6 +373,7 @@ fn lists_are_sorted() {
         &USE,
         &USER,
         &WANT,
+        &WE,
         &WANTS,
         &WEAK,
     ];

@@ -259,6 +259,9 @@ pub(super) const DELEGATES: [&str; 13] = [
 ];
 pub(super) const WANTS: [&str; 6] = ["going", "hopes", "intends", "planning", "plans", "wants"];
 
+/// Who is the user before such words: "I am going to need it merged".
+pub(super) const WE: [&str; 4] = ["i", "i'm", "we", "we're"];
+
 /// Who is named after such a verb if the order is for the agent: "they asked me to merge it".
 pub(super) const HERE: [&str; 3] = ["me", "us", "you"];
 

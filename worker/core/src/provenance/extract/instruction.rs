@@ -394,3 +394,13 @@ fn without_possessive(word: &str) -> Option<&str> {
     let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(UNITS.is_sorted() && ALL.is_sorted());
+    }
+}

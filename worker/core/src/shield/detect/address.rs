@@ -27,12 +27,14 @@ const HOST_FIELDS: [&str; 9] =
 /// Whether the value of a field with this name is a host, or a URL without a scheme.
 #[must_use]
 pub fn is_host_field(name: &str) -> bool {
-    name.eq_ignore_ascii_case("ip") || ends_with(name, &HOST_FIELDS)
+    // Names such as `dbhost` and `webserver` count, so only these words are told apart.
+    let is_host = || ends_with(name, &HOST_FIELDS) && !ends_with(name, &["ghost", "observer"]);
+    name.eq_ignore_ascii_case("ip") || is_host()
 }
 
 /// Whether a value is the number of a version, which can have four parts as an address has.
 fn is_version(value: &str, name: Option<&str>) -> bool {
-    name.is_some_and(|name| ends_with(name, &["version"]))
+    name.is_some_and(|name| ends_with(name, &["version"]) && !ends_with(name, &["conversion"]))
         && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
@@ -323,6 +325,7 @@ mod tests {
         }
         for (text, name) in [
             ("127.1", "score"),
+            ("2130706433", "observer"),
             ("2130706433", "order"),
             ("kim@localhost", "email"),
             ("8.0", "server"),
@@ -340,6 +343,7 @@ mod tests {
         }
         assert!(finds("10.0.0.1-x", "version").is_none());
         assert!(finds("10.0.0.1:80", "version").is_some());
+        assert!(finds("10.0.0.1", "conversion").is_some());
     }
 
     #[test]

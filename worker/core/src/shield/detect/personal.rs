@@ -335,9 +335,11 @@ pub fn find_addresses(text: &str, found: Found<'_>) {
     }
 }
 
-/// Ends of files' names that no domain has: `logo@2x.png` is no address.
-const FILE_ENDS: [&str; 11] =
-    ["css", "gif", "html", "jpeg", "jpg", "js", "json", "png", "svg", "tgz", "webp"];
+/// Ends of files' names that are seldom a domain's: `logo@2x.png` is no address.
+const FILE_ENDS: [&str; 17] = [
+    "avif", "css", "gif", "gz", "html", "ico", "jar", "jpeg", "jpg", "js", "json", "png", "svg",
+    "tgz", "webp", "whl", "zip",
+];
 
 /// Whether a name before `@`, which begins at an offset, is a user's name or a password in a URL: nothing but `:` and a
 /// name is between `://` and it.
@@ -442,6 +444,8 @@ mod tests {
             ("https://mastodon.example/@bob@example.com", None),
             ("img/logo@2x.png", None),
             ("@types/node@18.0.0", None),
+            ("https://r.example/cache/foo/bar@v1.2.3.zip", None),
+            ("npm/lodash@4.17.21.tar.gz", None),
             ("call +1 (202) 555-0143", Some(Detector::PersonalTelephone)),
             ("202-555-0143", Some(Detector::PersonalTelephone)),
             ("2026-11-23 10:00:00", None),

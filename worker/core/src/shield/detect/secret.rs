@@ -19,7 +19,7 @@ const MAX_USER_BYTES: usize = 256;
 const MIN_ASSIGNED_BYTES: usize = 12;
 const MAX_ASSIGNED_BYTES: usize = 4_096;
 
-/// Bytes of an assigned password that decide whether it is one.
+/// Bytes of an assigned password, or of a key of PuTTY, that decide whether it is one.
 const JUDGED_BYTES: usize = 256;
 
 /// Ends of the names of tokens that are no secrets.
@@ -140,18 +140,23 @@ pub fn find_private_keys(text: &str, found: Found<'_>) {
 
 /// Reports the private part of keys of PuTTY (PPK).
 pub fn find_putty_keys(text: &str, found: Found<'_>) {
+    const NAME: &str = "Private-Lines:";
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find("Private-Lines:")) {
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(NAME)) {
         let begin = at + next;
         let rest = text.get(begin..).unwrap_or_default();
+        let judged = rest.get(..rest.floor_char_boundary(JUDGED_BYTES)).unwrap_or_default();
+        // The name, the number of lines, and the lines.
+        let line = judged.split_ascii_whitespace().nth(2).and_then(|line| line.get(..40));
+        if line.is_none_or(|line| binary::base64(line).is_none()) {
+            // Only this name is skipped: a key may be directly behind it.
+            at = begin + NAME.len();
+            continue;
+        }
         let part = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES)).unwrap_or_default();
         let part = part.split("Private-MAC").next().unwrap_or_default();
         at = begin + part.len();
-        // The name, the number of lines, and the lines.
-        let line = part.split_ascii_whitespace().nth(2);
-        if line.is_some_and(|line| line.len() >= 40 && binary::base64(line).is_some()) {
-            found(Detector::SecretPrivateKey, begin..at);
-        }
+        found(Detector::SecretPrivateKey, begin..at);
     }
 }
 
@@ -179,15 +184,18 @@ pub fn find_web_token(text: &str, end: usize, found: Found<'_>) {
     let json = binary::base64(header).unwrap_or_default();
     let is_header = json.first() == Some(&b'{') && json.windows(5).any(|it| it == b"\"alg\"");
     if is_header && payload.len() >= 4 && signature.len() >= 16 {
-        let is_of_picture = is_of_picture(text, begin);
+        let is_of_picture = payload.starts_with(OF_PICTURE) && is_of_picture(text, begin);
         let detector =
             if is_of_picture { Detector::SecretAssigned } else { Detector::SecretWebToken };
         found(detector, begin..begin + token.len());
     }
 }
 
-/// Whether the token at an offset is a parameter of a picture in a private repository of GitHub. Such a token is for this
-/// picture only, and for five minutes. Issues and pull requests are full of them.
+/// The begin of the payload of GitHub's tokens for pictures: `{"iss":"github.com","aud":"raw.githubusercontent.com",`.
+const OF_PICTURE: &str = "eyJpc3MiOiJnaXRodWIuY29tIiwiYXVkIjoicmF3LmdpdGh1YnVzZXJjb250ZW50LmNvbSIs";
+
+/// Whether the token at an offset is a parameter of a picture in a private repository of GitHub. If the payload is
+/// GitHub's too, the token is for this picture only, and for five minutes. Issues and pull requests are full of them.
 fn is_of_picture(text: &str, begin: usize) -> bool {
     const SERVER: &str = "https://private-user-images.githubusercontent.com/";
     let start = text.floor_char_boundary(begin.saturating_sub(MAX_USER_BYTES));
@@ -371,15 +379,28 @@ mod tests {
             count(|found| find_web_token(text, end, found))
         };
         assert_eq!((web(&token), web("eyJub3QiOiJhIHRva2VuIn0.e.f")), (1, 0));
-        for (host, expected) in [
-            ("private-user-images.githubusercontent.com", Detector::SecretAssigned),
-            ("evil.example", Detector::SecretWebToken),
+        let of_picture = format!("{OF_PICTURE}ImtleSI6ImtleTUifQ");
+        for (host, payload, expected) in [
+            (
+                "private-user-images.githubusercontent.com",
+                of_picture.as_str(),
+                Detector::SecretAssigned,
+            ),
+            // A stolen token, behind the address of a picture.
+            (
+                "private-user-images.githubusercontent.com",
+                "eyJzdWIiOiIxIn0",
+                Detector::SecretWebToken,
+            ),
+            ("evil.example", of_picture.as_str(), Detector::SecretWebToken),
         ] {
-            let image = token.replace("Bearer ", &format!("![x](https://{host}/1/2.png?jwt="));
+            let image = token
+                .replace("Bearer ", &format!("![x](https://{host}/1/2.png?jwt="))
+                .replace("eyJzdWIiOiIxIn0", payload);
             let end = image.find("eyJ").map_or(0, |at| at + 3);
             let mut first = None;
             find_web_token(&image, end, &mut |detector, _| first = Some(detector));
-            assert_eq!(first, Some(expected));
+            assert_eq!(first, Some(expected), "{image}");
         }
         for (text, expected) in [
             ("postgres://app:Tr0ub4dor9x@db.example/x", 1),
@@ -395,6 +416,8 @@ mod tests {
         assert_eq!(count(|found| find_private_keys("-----BEGIN PRIVATE KEY-----\n...", found)), 0);
         let key = format!("Private-Lines: 1\n{body}\nPrivate-MAC: 00");
         assert_eq!(count(|found| find_putty_keys(&key, found)), 1);
+        let behind_decoy = format!("Private-Lines: see below\n\n{key}");
+        assert_eq!(count(|found| find_putty_keys(&behind_decoy, found)), 1);
         assert_eq!(count(|found| find_putty_keys("`Private-Lines:` is a header", found)), 0);
     }
 }

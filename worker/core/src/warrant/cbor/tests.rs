@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::bounds::MAX_NESTING;
 use super::reader::half;
-use super::{Malformed, Reader, Writer};
+use super::{Malformed, Reader, Writer, sorted};
 use crate::json::Json;
 
 fn read(bytes: &[u8]) -> Result<Json, Malformed> {
@@ -102,4 +102,24 @@ proptest! {
     fn no_input_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         drop(read(&bytes));
     }
+}
+
+/// The keys are all texts of at most three of these letters, so they differ in each way and at each place.
+#[test]
+fn fields_are_in_the_order_of_their_bytes() {
+    let letters = ["\0", "a", "é", "\u{d7ff}", "\u{e000}", "\u{ffff}", "\u{10000}", "\u{10ffff}"];
+    let mut keys = vec![String::new()];
+    let mut from = 0;
+    for _ in 0..3 {
+        let longer: Vec<_> = keys[from..]
+            .iter()
+            .flat_map(|key| letters.iter().map(move |letter| [key, *letter].concat()))
+            .collect();
+        from = keys.len();
+        keys.extend(longer);
+    }
+    let mut fields: Vec<_> = keys.iter().map(|key| (key.clone(), Json::Null)).collect();
+    crate::json::sort_fields(&mut fields);
+    keys.sort();
+    assert_eq!(sorted(&fields).iter().map(|(key, _)| *key).collect::<Vec<_>>(), keys);
 }

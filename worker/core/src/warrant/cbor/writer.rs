@@ -1,7 +1,7 @@
 //! Writes items.
 
 use super::item::major;
-use crate::json::{Json, utf16_order};
+use crate::json::Json;
 
 /// Writes items, each in its shortest form.
 #[derive(Debug, Default, Clone)]
@@ -125,18 +125,45 @@ impl Writer {
 /// differs for keys outside of the Basic Multilingual Plane.
 #[must_use]
 pub fn sorted(fields: &[(String, Json)]) -> Vec<(&str, &Json)> {
-    let sorted: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    if sorted.is_sorted_by_key(|(key, _)| *key) {
-        return sorted;
+    let mut sorted = Vec::with_capacity(fields.len());
+    push_sorted(fields, 0, &mut sorted);
+    sorted
+}
+
+/// Pushes fields whose keys have so many bytes in common. The time is linear in the length of the keys: where keys begin to
+/// differ, those with an astral character, whose first byte is at least 0xf0, change places with those that have a
+/// character from U+E000.
+fn push_sorted<'a>(
+    fields: &'a [(String, Json)],
+    common: usize,
+    sorted: &mut Vec<(&'a str, &'a Json)>,
+) {
+    let (first, last) = match fields {
+        [] => return,
+        [(key, value)] => {
+            sorted.push((key, value));
+            return;
+        }
+        [(first, _), .., (last, _)] => (first.as_bytes(), last.as_bytes()),
+    };
+    // As the fields are sorted, all of them have in common what the first and the last one have.
+    let more = first.iter().skip(common).zip(last.iter().skip(common));
+    let common = common + more.take_while(|(a, b)| a == b).count();
+    let byte = |field: &(String, Json)| field.0.as_bytes().get(common).copied();
+    let (before, from_e000) = split(fields, |field| byte(field) < Some(0xee));
+    let (astral, from_e000) = split(from_e000, |field| byte(field) >= Some(0xf0));
+    for mut rest in [before, from_e000, astral] {
+        while let Some(first) = rest.first() {
+            let (same, others) = split(rest, |field| byte(field) == byte(first));
+            push_sorted(same, common + 1, sorted);
+            rest = others;
+        }
     }
-    // Only the keys are sorted: other code sorts texts too, so the sort is compiled anyway.
-    let mut keys: Vec<&str> = sorted.iter().map(|(key, _)| *key).collect();
-    keys.sort_unstable();
-    let found = keys.into_iter().filter_map(|key| {
-        let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
-        fields.get(at).map(|(_, value)| (key, value))
-    });
-    found.collect()
+}
+
+/// Splits a list before the first item for which this does not hold.
+fn split<T>(items: &[T], holds: impl Fn(&T) -> bool) -> (&[T], &[T]) {
+    items.split_at_checked(items.partition_point(holds)).unwrap_or_default()
 }
 
 /// The 16 bits of a finite float, if it fits into them.
