@@ -59,7 +59,8 @@ describe("metrics", () => {
       ],
       tools: [{ server: "bank", tool: "refund", mutates: false, risk: "low" }],
     });
-    const { token } = await tenant.agent();
+    const agent = await tenant.agent();
+    const { token } = agent;
     await tenant.api.create("/v1/limits", {
       limit_id: "daily",
       subject_kind: "agent",
@@ -114,7 +115,7 @@ describe("metrics", () => {
     const [credential, ...others] = samples.values("gateward_credential_decisions_total", "credential");
     expect(credential).toMatch(/^kh_[0-9a-f]{8}$/);
     expect(others).toHaveLength(1);
-    expect(samples.text).not.toContain(tenant.administrator.keyId);
+    expect(samples.text).not.toContain(agent.credential.keyId);
   });
 
   test("show names that are not registered as unknown, whatever an agent invents", async () => {

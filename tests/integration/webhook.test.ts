@@ -137,6 +137,8 @@ describe("where local targets are allowed", () => {
     const letters = receipts.map(({ body }) => JSON.parse(body) as Record<string, unknown>).filter(({ kind }) => kind === "dead_letter");
     expect(letters).toMatchObject([{ approval_id: id, attempts: MAX_ATTEMPTS, last_status: 503, message_id: headers?.["webhook-id"] }]);
     expect(message?.data.approval.approval_id).toBe(id);
+    const counted = await gateward.rows("SELECT count FROM metric_counters WHERE tenant = ?1 AND metric = 'dead_letters'", tenant.name);
+    expect(counted).toEqual([{ count: 1 }]);
   });
 
   test("a receiver that hangs holds up no flush", async () => {

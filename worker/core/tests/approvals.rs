@@ -117,6 +117,29 @@ fn asked(gate: &Gate, call: &Value) -> String {
     answer["approval"]["approval_id"].as_str().unwrap().to_owned()
 }
 
+#[test]
+fn metrics_count_the_steps_of_an_approval_and_the_time_to_decide() {
+    let gate = gate();
+    let approved = asked(&gate, &refund(900, None));
+    let rejected = asked(&gate, &refund(901, None));
+    gate.now_ms.set(gate.now_ms.get() + 10 * MINUTE_MS);
+    approve(&gate, &approved, ADA);
+    approve(&gate, &approved, BOB);
+    decide(&gate, &verdict(&rejected, ADA, VerdictKind::Reject, &json!({"comment": "no"})));
+    gate.flush_all();
+    let counters = gate.counters();
+    for (series, count) in [
+        (r#"approvals ["approval_requested"] []"#, 2),
+        (r#"approvals ["approval_endorsed"] []"#, 1),
+        (r#"approvals ["approval_approved"] []"#, 1),
+        (r#"approvals ["approval_rejected"] []"#, 1),
+        (r#"approval_ms ["approval_approved",900000] []"#, 1),
+        (r#"approval_ms ["approval_rejected",900000] []"#, 1),
+    ] {
+        assert_eq!(counters.get(series), Some(&count), "{series} {counters:#?}");
+    }
+}
+
 /// An approval that two people have approved.
 fn granted(gate: &Gate, amount: u32) -> String {
     let id = asked(gate, &refund(amount, None));

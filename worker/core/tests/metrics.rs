@@ -17,17 +17,8 @@ use rusqlite::{Connection, params};
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 
-/// The counters in D1: `metric labels names`, with the count.
-fn counters(database: &Connection) -> BTreeMap<String, i64> {
-    let rows = "SELECT metric || ' ' || labels || ' ' || names, count FROM metric_counters \
-                WHERE tenant = 'demo'";
-    let mut rows = database.prepare(rows).unwrap();
-    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-    rows.map(Result::unwrap).collect()
-}
-
 fn expect(gate: &Gate, expected: &[(&str, i64)]) {
-    let found = counters(&gate.database);
+    let found = gate.counters();
     for (series, count) in expected {
         assert_eq!(found.get(*series), Some(count), "{series}\n{found:#?}");
     }
@@ -64,7 +55,7 @@ fn a_decision_counts_by_its_names_and_a_name_that_is_not_registered_is_unknown()
             (r#"decisions ["deny","server_unknown"] ["unknown","unknown"]"#, 1),
         ],
     );
-    let text: String = counters(&gate.database).into_keys().collect();
+    let text: String = gate.counters().into_keys().collect();
     assert!(!text.contains("invented"), "{text}");
     // Neither the key id nor anything that can be computed from it alone.
     assert!(text.contains("credential_decisions") && !text.contains("k1"), "{text}");
@@ -80,7 +71,7 @@ fn a_rotated_credential_keeps_its_name() {
     gate.try_call(&rotated).unwrap();
     let credentials = |gate: &Gate| -> Vec<i64> {
         gate.flush_all();
-        let found = counters(&gate.database);
+        let found = gate.counters();
         let of_credentials = |series: &&String| series.starts_with("credential_decisions");
         found.keys().filter(of_credentials).map(|series| found[series]).collect()
     };
@@ -95,7 +86,7 @@ fn a_dry_run_counts_nothing() {
     let gate = Gate::new();
     gate.call(&with(read_call(), json!({"dry_run": true})));
     gate.flush_all();
-    assert_eq!(counters(&gate.database), BTreeMap::new());
+    assert_eq!(gate.counters(), BTreeMap::new());
 }
 
 #[test]
@@ -104,7 +95,7 @@ fn a_write_counts_by_taint_and_provenance() {
     gate.records.tool = tool(true, false);
     gate.call(&with(read_call(), json!({"tool_call": {"mutates_state": true}})));
     gate.flush_all();
-    let found = counters(&gate.database);
+    let found = gate.counters();
     let writes: Vec<_> = found.iter().filter(|(series, _)| series.starts_with("writes")).collect();
     assert_eq!(writes.len(), 1, "{found:#?}");
     assert!(writes[0].0.contains(r#""false","none"] []"#), "{writes:?}");
@@ -164,7 +155,7 @@ fn a_batch_that_is_repeated_counts_once() {
             gate.flush_all();
             gate.flush_all();
             let context = format!("{fault:?} {evicted}");
-            let found = counters(&gate.database);
+            let found = gate.counters();
             assert_eq!(found.get(ALLOWED), Some(&16), "{context}\n{found:#?}");
             let failed = found.get(REFUSED);
             assert_eq!(failed, Some(&12), "{context}\n{found:#?}");
@@ -309,7 +300,7 @@ fn series_with_names_are_bounded_and_the_rest_is_other() {
     flush_metrics(&gate.database, TENANT, 0, &decisions(0..first), &json!({}));
     let more = decisions(first - 5..most + 20);
     flush_metrics(&gate.database, TENANT, 0, &more, &json!({}));
-    let found = counters(&gate.database);
+    let found = gate.counters();
     assert_eq!(found.len(), most + 1);
     assert_eq!(found[&format!(r#"decisions ["allow","policy_allow"] ["{OTHER}"]"#)], 20);
     let old = format!(r#"decisions ["allow","policy_allow"] ["s","t{}"]"#, first - 1);
@@ -361,7 +352,7 @@ fn a_name_that_was_not_counted_for_long_is_deleted_with_all_its_series() {
     flush(&json!([[proxied(0..1, "answered", &slow)[0][0], [2]]]), &json!({}));
     pass(&gate, 2);
     assert_eq!(prune(&gate), 4);
-    let found = counters(&gate.database);
+    let found = gate.counters();
     let left: Vec<_> = found.keys().map(String::as_str).collect();
     let other = format!(r#"decisions ["deny","x"] ["{OTHER}"]"#);
     let expected = [
@@ -376,7 +367,7 @@ fn a_name_that_was_not_counted_for_long_is_deleted_with_all_its_series() {
     // There is room again.
     let names_max = bound_of(Metric::ProxiedSeconds).names_max;
     flush(&proxied(3..names_max + 2, "answered", &fast), &json!({}));
-    assert!(!counters(&gate.database).keys().any(|series| series.contains(r#"10] ["_other"]"#)));
+    assert!(!gate.counters().keys().any(|series| series.contains(r#"10] ["_other"]"#)));
 }
 
 #[test]
@@ -398,7 +389,7 @@ fn a_name_that_was_deleted_comes_back_when_it_is_counted() {
         gate.flush_all();
         expect(&gate, &[(ALLOWED, round)]);
     }
-    assert_eq!(counters(&gate.database).len(), 2);
+    assert_eq!(gate.counters().len(), 2);
 }
 
 fn bound_of(metric: Metric) -> MetricBound {
@@ -432,7 +423,7 @@ fn a_server_that_is_known_keeps_its_series_when_it_begins_to_fail() {
             (r#"proxied_ms ["answered",50] ["_other"]"#, 3),
         ],
     );
-    assert_eq!(counters(&gate.database).len(), 2 * names_max + 2);
+    assert_eq!(gate.counters().len(), 2 * names_max + 2);
     // All servers begin to time out. All series of the known servers have room.
     let bounds = match Metric::ProxiedSeconds.definition().kind {
         gateward_core::metrics::Kind::Histogram(bounds) => bounds,
@@ -445,7 +436,7 @@ fn a_server_that_is_known_keeps_its_series_when_it_begins_to_fail() {
             flush(0..names_max + 3, outcome.as_str(), bucket);
         }
     }
-    let found = counters(&gate.database);
+    let found = gate.counters();
     let others = buckets.len() * outcomes.len();
     assert_eq!(found.len(), names_max * others + others);
     assert!(names_max * others <= series_max);
@@ -466,7 +457,7 @@ fn names_that_are_known_have_a_bounded_number_of_series() {
         });
         flush_metrics(&gate.database, TENANT, 0, &json!([]), &totals.collect());
     }
-    let found = counters(&gate.database);
+    let found = gate.counters();
     let others = found.keys().filter(|series| series.ends_with(r#"["_other"]"#)).count();
     assert_eq!((found.len() - others, others), (series_max, 5));
     assert_eq!(found.values().sum::<i64>(), 10 * kinds as i64, "nothing is lost");
@@ -576,7 +567,7 @@ fn a_report_has_the_rows_that_stay_while_d1_has_another_receipt() {
     gate.database.execute("DELETE FROM receipts", []).unwrap();
     gate.flush_all();
     assert_eq!(reported(), 0);
-    assert_eq!(counters(&gate.database).get(ALLOWED), Some(&3));
+    assert_eq!(gate.counters().get(ALLOWED), Some(&3));
 }
 
 /// What D1 has of the lane: the last row that was flushed, when a flush last succeeded, and parts of the report.

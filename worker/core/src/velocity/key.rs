@@ -91,7 +91,13 @@ mod tests {
         user: Option<&str>,
         input: &str,
     ) -> u64 {
-        let window = Window {
+        let caller = Caller { agent, user, run: None };
+        let input = crate::json::parse(input.as_bytes()).unwrap();
+        key_of(&window(reach, key), caller, &input, &ValueKey::new([3; 16]))
+    }
+
+    fn window(reach: Reach, key: &'static [KeyPart]) -> Window {
+        Window {
             name: "w",
             id: "w.1",
             tools: &["*"],
@@ -100,10 +106,27 @@ mod tests {
             key,
             width_ms: 1_000,
             reach,
+        }
+    }
+
+    #[test]
+    fn each_run_and_each_user_has_a_key() {
+        const RUN: &[KeyPart] = &[KeyPart::Run];
+        const USER: &[KeyPart] = &[KeyPart::User];
+        let of = |key: &'static [KeyPart], user, run| {
+            let caller = Caller { agent: "a", user, run };
+            key_of(&window(Reach::Tenant, key), caller, &Json::Null, &ValueKey::new([3; 16]))
         };
-        let caller = Caller { agent, user, run: None };
-        let input = crate::json::parse(input.as_bytes()).unwrap();
-        key_of(&window, caller, &input, &ValueKey::new([3; 16]))
+        for (key, one, other, equal) in [
+            (RUN, (None, Some("1")), (None, Some("2")), false),
+            (RUN, (None, Some("1")), (None, None), false),
+            (RUN, (Some("u"), Some("1")), (Some("v"), Some("1")), true),
+            (USER, (Some("u"), None), (Some("v"), None), false),
+            (USER, (Some("u"), Some("1")), (Some("u"), Some("2")), true),
+        ] {
+            let keys = [one, other].map(|(user, run)| of(key, user, run));
+            assert_eq!(keys[0] == keys[1], equal, "{one:?} {other:?}");
+        }
     }
 
     #[test]

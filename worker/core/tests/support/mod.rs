@@ -7,7 +7,7 @@
 mod conforms;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -177,6 +177,15 @@ pub struct Gate {
 pub const START_MS: u64 = 1_795_000_000_000;
 
 impl Gate {
+    /// The counters of the tenant's metrics in D1: `metric labels names`, with the count.
+    pub fn counters(&self) -> BTreeMap<String, i64> {
+        let rows = "SELECT metric || ' ' || labels || ' ' || names, count FROM metric_counters \
+                    WHERE tenant = 'demo'";
+        let mut rows = self.database.prepare(rows).unwrap();
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
     pub fn new() -> Self {
         let config =
             Config::read((ValueKey::new([7; 16]), ValueKey::new([8; 16])), utc_only, |name| {
