@@ -41,6 +41,24 @@ pub struct Call<'a> {
     pub answers: Option<&'a Json>,
 }
 
+/// Whether a sink has the value that the tool's schema says it has if it is left out: then it names no destination. An
+/// argument that the schema requires is never left out.
+fn is_left_out(
+    argument: &Argument<'_>,
+    (properties, required): &(RawObject, Option<Json>),
+) -> bool {
+    let default = |name: &str| {
+        let default = properties.object(name)?.get("default").map(str::to_owned)?;
+        json::parse(default.as_bytes()).ok()
+    };
+    let is_required = |name: &str| {
+        matches!(required, Some(Json::Array(names))
+            if names.iter().any(|it| it.as_str() == Some(name)))
+    };
+    let name = argument.pointer.strip_prefix('/').filter(|_| argument.role == Role::Sink);
+    name.is_some_and(|name| default(name).as_ref() == Some(argument.value) && !is_required(name))
+}
+
 /// The values of a run, or none.
 struct OfRun<'a>(Option<&'a RunValues>);
 
@@ -106,8 +124,12 @@ impl Call<'_> {
         if let Some(given) = self.answers {
             more |= answers(&mut arguments, given);
         }
+        let schema = self.with_defaults();
+        let is_left_out =
+            |it: &Argument<'_>| schema.as_ref().is_some_and(|schema| is_left_out(it, schema));
+        let given = arguments.iter().filter(|argument| !is_left_out(argument));
         let mut sinks: Vec<SinkOrigin> =
-            arguments.iter().filter_map(|argument| self.origin(argument, &arguments)).collect();
+            given.filter_map(|argument| self.origin(argument, &arguments)).collect();
         let names = self.names_in_sinks(&arguments);
         sinks.extend(names.found.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
         sinks.extend(self.unjoined(&arguments));
@@ -117,7 +139,7 @@ impl Call<'_> {
             sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
         }
         let all_own = || {
-            arguments.iter().all(|argument| self.is_own(argument))
+            arguments.iter().all(|argument| is_left_out(argument) || self.is_own(argument))
                 && names.found.iter().all(|(_, name)| self.is_own_name(name))
         };
         let reach = match self.reach {
@@ -359,12 +381,7 @@ impl Call<'_> {
                 [&argument.pointer, "#links"].concat(),
             ),
             // A tool can take an empty filter for "all".
-            Role::Sink
-                if self.high_risk
-                    && argument.named
-                    && has_blank(argument.value)
-                    && !self.is_left_out(argument) =>
-            {
+            Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => {
                 (nowhere, argument.pointer.clone())
             }
             Role::Sink => {
@@ -417,30 +434,19 @@ impl Call<'_> {
         origin
     }
 
-    /// Whether an argument has the value that the tool's schema says it has if it is left out. An argument that the schema
-    /// requires is never left out.
-    fn is_left_out(&self, argument: &Argument<'_>) -> bool {
-        let default = || {
-            let name = argument.pointer.strip_prefix('/')?;
-            // Most schemas have none.
-            let schema = self.schema.filter(|schema| schema.contains("\"default\""))?;
-            let schema = RawObject::parse(schema)?;
-            let property = schema.object("properties")?.object(name)?;
-            let default = json::parse(property.get("default")?.as_bytes()).ok()?;
-            let required = schema.get("required").and_then(|it| json::parse(it.as_bytes()).ok());
-            let is_required = matches!(required, Some(Json::Array(names))
-                if names.iter().any(|it| it.as_str() == Some(name)));
-            (!is_required).then_some(default)
-        };
-        default().as_ref() == Some(argument.value)
+    /// The properties of the tool's schema and the names of those that it requires, if it may have defaults. The schema is
+    /// parsed once for all arguments.
+    fn with_defaults(&self) -> Option<(RawObject, Option<Json>)> {
+        // Most schemas have none.
+        let schema = self.schema.filter(|schema| schema.contains("\"default\""))?;
+        let schema = RawObject::parse(schema)?;
+        let required = schema.get("required").and_then(|it| json::parse(it.as_bytes()).ok());
+        Some((schema.object("properties")?, required))
     }
 
     /// The level of a sink. [`Self::names_in_sinks`] judges the names in the arguments if the schema declares any, but
     /// not those in answers, whose pointers begin without a slash.
     fn sink(&self, argument: &Argument<'_>, known: &OfRun<'_>) -> Option<Found> {
-        if self.is_left_out(argument) {
-            return None;
-        }
         let value = (argument.value, argument.named);
         match self.declared().is_some() && argument.pointer.starts_with('/') {
             true => lookup::values(self.key, value, self.destinations, known),

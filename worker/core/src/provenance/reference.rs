@@ -156,7 +156,8 @@ fn is_used(before: &str, repository: &str) -> bool {
     before.trim_end_matches([' ', '"', '\'']).ends_with("uses:")
 }
 
-/// The owner and the repository at the end of a text. The end of a URL or of a path that begins with `/` or `.` is none.
+/// The owner and the repository at the end of a text. The end of a URL is no repository, nor is the end of a path that
+/// begins with `/` or `.`.
 fn repository(before: &str) -> Option<&str> {
     let is_path = |byte: &u8| is_part(*byte) || matches!(byte, b'.' | b'/');
     let bytes = before.bytes().rev().take(MAX_NAME_BYTES).take_while(is_path).count();
