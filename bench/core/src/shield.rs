@@ -1,5 +1,5 @@
-//! What the shield costs: on ordinary arguments, on a long text that is expensive to read, and compared with the
-//! regular expressions of a usual sidecar on the same bytes.
+//! What the shield costs: on ordinary arguments, on texts that are expensive to read, and compared with the regular
+//! expressions of a usual sidecar on the same bytes.
 
 use std::hint::black_box;
 
@@ -21,9 +21,10 @@ pub fn operations() -> Vec<Operation> {
             r#"{"id":"1' UNION SELECT password FROM users--","note":"see \u0026lt;b\u0026gt;"}"#
                 .to_owned()
         }),
-        inspected("shield_worst_case_64kb", false, || worst_case(65_536)),
-        inspected("shield_worst_case_short_64kb", false, || short_texts(65_536)),
     ];
+    for (name, finds, text) in WORST_CASES {
+        all.push(inspected(name, finds, move || text(65_536)));
+    }
     for (name, bytes) in [
         ("shield_tools_call_220b", 220),
         ("shield_tools_call_2kb", 2_048),
@@ -60,18 +61,50 @@ pub fn ordinary(bytes: usize) -> String {
     frame.replace("\"body\":\"\"", &format!("\"body\":\"{body}\""))
 }
 
-/// A long text that is expensive to read: a command could begin at each separator, and a separator can be an entity. It
-/// begins with an escape, so that it is read again in its decoded form. `shield_worst_case`, an example of the core,
-/// searches for such texts.
+/// A text of so many bytes.
+type Text = fn(usize) -> String;
+
+/// Texts that are expensive to read, each the dearest of its kind that we know, and whether something is found in it. The
+/// first one is the dearest of all. `shield_worst_case`, an example of the core, searches for such texts.
+const WORST_CASES: [(&str, bool, Text); 8] = [
+    // JSON in JSON, with letters of two scripts: each layer is read as it is, and its letters are folded.
+    ("shield_worst_case_64kb", false, |bytes| {
+        let inner = Json::String("كلinstruções  @faites abstraction".repeat(8));
+        let inner = Json::String(Json::Array(vec![inner]).canonical());
+        short_texts(&Json::Array(vec![inner]).canonical(), bytes)
+    }),
+    // Escapes and commands, each in a text of its own.
+    ("shield_worst_case_escapes_64kb", true, |bytes| short_texts("%41;id", bytes)),
+    // Links, as an agent sends them.
+    ("shield_worst_case_links_64kb", false, |bytes| {
+        let link = "https://shop.example/search?q=red%20shoes&size=42&sort=price%2Basc&page=17";
+        short_texts(link, bytes)
+    }),
+    // Entities of entities.
+    ("shield_worst_case_entities_64kb", false, |bytes| short_texts("&amp;lt;", bytes)),
+    // JSON with an escape in it.
+    ("shield_worst_case_json_64kb", false, |bytes| short_texts(r#"["%41"]"#, bytes)),
+    // No escape.
+    ("shield_worst_case_plain_64kb", false, |bytes| short_texts("\"'`<", bytes)),
+    ("shield_worst_case_long_64kb", false, worst_case),
+    // Commands could begin at each separator.
+    ("shield_worst_case_commands_64kb", false, |bytes| long_text("&&or`", bytes)),
+];
+
+/// A long text that is expensive to read: templates.
 pub fn worst_case(bytes: usize) -> String {
-    format!("[\"%41 {}\"]", "&&or`".repeat(bytes / 5))
+    long_text("{{a}}", bytes)
 }
 
-/// Many short texts that are expensive to read: each is JSON with an escape in it. After some thousand of them, the shield
-/// decodes no more.
-fn short_texts(bytes: usize) -> String {
-    let text = r#""[\"%41\"]""#;
-    format!("[{}]", vec![text; bytes / (text.len() + 1)].join(","))
+/// One text. It begins with an escape, so that it is read again in its decoded form.
+fn long_text(repeated: &str, bytes: usize) -> String {
+    format!("[\"%41 {}\"]", repeated.repeat(bytes / repeated.len()))
+}
+
+/// Many short texts. After about four thousand of them, the shield decodes only texts that are longer.
+fn short_texts(text: &str, bytes: usize) -> String {
+    let text = Json::String(text.to_owned()).canonical();
+    format!("[{}]", vec![text.as_str(); bytes / (text.len() + 1)].join(","))
 }
 
 /// Patterns like those of a usual sidecar. Each is tried on each text.

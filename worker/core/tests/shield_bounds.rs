@@ -107,11 +107,13 @@ fn only_so_many_short_texts_are_decoded() {
     let shield = shield();
     let url = "https://shop.example/search?q=red%20shoes&size=42&sort=price%2Basc&page=17";
     for (text, count, truncated) in [
-        ("%41;id", 4_000, false),
+        ("%41;id", 3_900, false),
         ("%41;id", 6_000, true),
         (r#"["%41"]"#, 6_000, true),
-        ("L’été", 4_000, false),
+        ("L’été", 3_900, false),
         (url, 5_000, false),
+        // A row that is JSON, as tools of databases get them.
+        (r#"{"id":42,"name":"Ada","city":"Paris","note":"none"}"#, 1_200, false),
         // These have no other form.
         ("Отчёт", 9_000, false),
         ("Übung", 9_000, false),
@@ -124,6 +126,23 @@ fn only_so_many_short_texts_are_decoded() {
         let answer = json!(vec![text; count]).to_string();
         let found = shield.inspect_answer("", &KEY, &[Part::whole(&answer)]);
         assert!(!found.truncated, "{count} times {text}");
+    }
+    // A text of JSON is read in each of its forms, unless most of it is signs that are costly to read.
+    let lines = "The build fails &lt;since&gt; Tuesday: see src/client.rs.\n";
+    let row =
+        json!({"id": 1, "name": "Ada", "note": "Don’t\n“now”", "url": "https://a.example/x%20y"});
+    for (inner, truncated) in [
+        (json!(lines.repeat(500)), false),
+        (json!("&lt;&&or`".repeat(20_000)), true),
+        // A file of JSON.
+        (json!(vec![row; 2_500]), false),
+    ] {
+        let text = json!({ "text": inner }).to_string();
+        assert_eq!(
+            inspect(&shield, &Json::String(text.clone())).truncated,
+            truncated,
+            "{text:.40}"
+        );
     }
     // A long text pays for itself.
     let mut texts = vec![Json::String("%41;id".to_owned()); 6_000];
@@ -164,6 +183,9 @@ fn an_id_is_no_attack() {
             assert!(!found.list.iter().any(is_attack), "{id}: {found:?}");
         }
     }
+    // A control character at its end does not make an id of an attack: `' or 1=1 --\x01`.
+    let found = inspect(&shield, &Json::String("JyBvciAxPTEgLS0B".to_owned()));
+    assert!(found.list.iter().any(is_attack), "{found:?}");
     for id in ["162659486872704232", "2223003122003222"] {
         let found = inspect(&shield, &Json::String(id.to_owned()));
         assert!(!found.list.iter().any(is_attack), "{id}: {found:?}");

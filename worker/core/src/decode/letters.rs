@@ -6,6 +6,9 @@ pub fn plain(character: char) -> Option<char> {
     if is_invisible(character) {
         return None;
     }
+    if character.is_ascii() {
+        return Some(character);
+    }
     Some(compatible(character).unwrap_or_else(|| look_alike(character)))
 }
 
@@ -67,6 +70,7 @@ const fn look_alike(character: char) -> char {
 }
 
 /// Whether a character has no glyph of its own.
+#[inline]
 #[must_use]
 pub const fn is_invisible(character: char) -> bool {
     // Most characters are letters.
@@ -188,12 +192,19 @@ const fn common_letter(character: char) -> Option<char> {
         | '\u{3a3}'..='\u{3a9}'
         | '\u{410}'..='\u{42f}' => 0x20,
         '\u{400}'..='\u{40f}' => 0x50,
-        // Latin, Greek, Cyrillic, Arabic, Japanese, Chinese, and Korean letters.
+        // Vietnamese: each capital is followed by its small letter.
+        '\u{1ea0}'..='\u{1ef9}' => (character as u32 + 1) % 2,
+        // Latin, Greek, Cyrillic, Hebrew, Arabic, Hindi, Thai, Japanese, Chinese, and Korean letters.
         '\u{df}'..='\u{f6}'
         | '\u{f8}'..='\u{ff}'
         | '\u{3b1}'..='\u{3c9}'
         | '\u{430}'..='\u{45f}'
+        | '\u{5d0}'..='\u{5ea}'
         | '\u{621}'..='\u{64a}'
+        | '\u{904}'..='\u{939}'
+        | '\u{93e}'..='\u{94c}'
+        | '\u{e01}'..='\u{e39}'
+        | '\u{e40}'..='\u{e46}'
         | '\u{3041}'..='\u{3096}'
         | '\u{30a1}'..='\u{30fa}'
         | '\u{4e00}'..='\u{9fff}'
@@ -289,7 +300,8 @@ impl Folding {
     /// Adds a character that is not ASCII.
     fn other(&mut self, character: char) {
         if let Some(lower) = common_letter(character) {
-            self.has_other = true;
+            // No letter of Latin-1 looks like one of ASCII.
+            self.has_other |= character > '\u{ff}';
             self.out.push(lower);
             return;
         }

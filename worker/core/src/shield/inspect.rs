@@ -17,6 +17,7 @@ use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
 use crate::provenance::{ArgumentRoles, Role, ValueKey};
 use crate::shield::detect::{Form, address, shell};
 use crate::shield::mode::{Category, Severity};
+use crate::shield::signs;
 
 /// Times that a text is decoded as a whole: base64 of base64 of base64, JSON in a text that is JSON, or base64 of data that
 /// was compressed twice.
@@ -28,12 +29,19 @@ const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
 /// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
 const MAX_INFLATED_BYTES: usize = 128 * 1024;
 
-/// What each decoded form of a text takes from [`Left::forms`]. To decode a short text and to read it again costs many
-/// times what its bytes cost otherwise.
+/// What each decoded form of a text takes from [`Left::again`], besides its bytes. To decode a short text and to read it
+/// again costs many times what its bytes cost otherwise.
 const FORM_BYTES: usize = 64;
 
-/// Decoded forms of a call's texts, besides those that the texts pay for with their own bytes.
-const MAX_ARGUMENT_FORMS: usize = 4_096;
+/// What a text that is JSON takes, and what each text in it takes besides its bytes.
+const NESTED_BYTES: usize = 16;
+
+/// What each text adds to [`Left::again`], in times of its bytes. JSON with escapes in its texts is read twice again, and its
+/// quotes cost more than their bytes.
+const READINGS: usize = 6;
+
+/// What the texts of a call's arguments may take beyond what they add: about four thousand short texts that are encoded.
+const MAX_ARGUMENT_AGAIN_BYTES: usize = 160 * 1024;
 
 /// The beginning of places that are not in the arguments. No JSON Pointer begins like this.
 pub const BESIDE: &str = "request";
@@ -98,8 +106,7 @@ impl Shield {
         (resource, arguments, beside): (&str, &Json, &Json),
         roles: Option<&ArgumentRoles>,
     ) -> Findings {
-        let forms = MAX_ARGUMENT_FORMS * FORM_BYTES;
-        let left = Left { forms, ..Left::of(MAX_ARGUMENT_BYTES) };
+        let left = Left { again: MAX_ARGUMENT_AGAIN_BYTES, ..Left::of(MAX_ARGUMENT_BYTES) };
         let mut inspection = self.begin(tenant, Some(key), left);
         inspection.text(resource, Leaf::at(Path::ROOT, false));
         inspection.roles = roles.filter(|roles| !roles.0.is_empty());
@@ -190,13 +197,13 @@ pub(super) struct Left {
     pub bytes: usize,
     /// Bytes of compressed data.
     inflated: usize,
-    /// Bytes that decoded forms may take. Each text adds its own bytes.
-    forms: usize,
+    /// Bytes that may be read again, in a decoded form or in a text that is JSON, as [`signs::cost`] counts them.
+    again: usize,
 }
 
 impl Left {
     pub const fn of(bytes: usize) -> Self {
-        Self { bytes, inflated: MAX_INFLATED_BYTES, forms: bytes }
+        Self { bytes, inflated: MAX_INFLATED_BYTES, again: bytes }
     }
 }
 
@@ -278,11 +285,13 @@ impl Inspection<'_> {
             None => {
                 // Its author could have made it unreadable as JSON, to hide an attack among much else.
                 if looks_like_json(&part.text) {
-                    let before = self.left.bytes;
+                    let before = (self.left.bytes, self.left.again);
                     each_literal(&part.text, &mut |text| {
                         self.text(text, Leaf::at(path, false));
                     });
-                    self.left.bytes = before;
+                    // What the literals added for their bytes counts once.
+                    self.left.again = self.left.again.min(before.1);
+                    self.left.bytes = before.0;
                 }
                 self.text(&part.text, Leaf::at(path, false));
             }
@@ -299,7 +308,7 @@ impl Inspection<'_> {
         self.is_found = false;
         let bound = text.floor_char_boundary(self.left.bytes);
         self.left.bytes -= bound;
-        self.left.forms += bound;
+        self.left.again += READINGS * bound;
         let truncated = std::mem::replace(&mut self.truncated, bound < text.len());
         self.forms(text.get(..bound).unwrap_or_default(), &[], leaf, 0);
         let is_kept_out = self.is_found || self.truncated;
@@ -315,13 +324,15 @@ impl Inspection<'_> {
         for layer in layer.. {
             let so_far = decodings.len();
             // Decoding costs about as much as reading.
-            if may_be_encoded && self.left.forms < FORM_BYTES {
+            if may_be_encoded && self.left.again < FORM_BYTES {
                 self.truncated = true;
                 return;
             }
             let plain = may_be_encoded.then(|| self.canonical(&current, &mut decodings)).flatten();
             if let Some(plain) = &plain {
-                self.left.forms -= FORM_BYTES;
+                if !self.takes(FORM_BYTES + signs::cost(plain)) {
+                    return;
+                }
                 self.form(plain, &decodings, leaf);
             }
             let before = decodings.get(..so_far).unwrap_or_default();
@@ -333,14 +344,24 @@ impl Inspection<'_> {
                 current = Cow::Owned(plain);
             }
             let Some(decoded) = self.binary(&current, &mut decodings) else { return };
-            if layer == MAX_LAYERS || self.left.forms < FORM_BYTES {
+            if layer == MAX_LAYERS {
                 self.truncated = true;
                 return;
             }
-            self.left.forms -= FORM_BYTES;
+            if !self.takes(FORM_BYTES + signs::cost(&decoded)) {
+                return;
+            }
             may_be_encoded = self.form(&decoded, &decodings, leaf);
             current = Cow::Owned(decoded);
         }
+    }
+
+    /// Takes these bytes from those that may be read again. If fewer are left, the text is not read to its end.
+    fn takes(&mut self, bytes: usize) -> bool {
+        let left = self.left.again.checked_sub(bytes);
+        self.left.again = left.unwrap_or_default();
+        self.truncated |= left.is_none();
+        left.is_some()
     }
 
     /// Reads the texts in a text that is JSON, or that another reader may take for JSON. Returns false if it is neither.
@@ -351,6 +372,9 @@ impl Inspection<'_> {
         let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         if !json.starts_with(['{', '[']) {
             return false;
+        }
+        if !self.takes(NESTED_BYTES) {
+            return true;
         }
         let value = json::parse_definition(json.as_bytes()).ok();
         if value.is_none() && !begins_as_json(json) {
@@ -366,6 +390,9 @@ impl Inspection<'_> {
         let mut read = |text: &str, name: Option<&str>| {
             if layer == MAX_LAYERS {
                 self.truncated = true;
+                return;
+            }
+            if !self.takes(NESTED_BYTES + signs::cost(text)) {
                 return;
             }
             if self.key.is_none() {

@@ -80,6 +80,14 @@ pub fn of(byte: u8) -> u32 {
     Signs::OF.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
+/// What it costs to read a text again, in bytes of ordinary text. A detector reads on at each of the signs that count more.
+#[must_use]
+pub fn cost(text: &str) -> usize {
+    const SIGN_COST: usize = 5;
+    const COSTLY: u32 = Signs::SHELL | Signs::BRACE | Signs::QUOTE | Signs::AT;
+    text.bytes().map(|byte| if of(byte) & COSTLY == 0 { 1 } else { SIGN_COST }).sum()
+}
+
 /// The offset of the first byte that has one of these signs, from an offset on.
 #[inline]
 pub fn next(bytes: &[u8], at: usize, signs: u32) -> Option<usize> {

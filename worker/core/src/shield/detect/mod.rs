@@ -183,9 +183,13 @@ pub fn position<T>(list: &[T], text: fn(&T) -> &str, word: &[u8]) -> Option<usiz
 }
 
 /// Whether a text begins with another one, without regard to case.
+#[inline]
 #[must_use]
 pub fn begins_with(text: &str, start: &str) -> bool {
-    text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start))
+    let (text, start) = (text.as_bytes(), start.as_bytes());
+    // Most texts begin with another letter.
+    text.first().zip(start.first()).is_none_or(|(a, b)| a.eq_ignore_ascii_case(b))
+        && text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start))
 }
 
 /// Whether a name ends with one of these words, without regard to case.

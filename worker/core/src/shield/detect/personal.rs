@@ -36,6 +36,9 @@ struct Number {
 /// Reports numbers of cards, telephones and bank accounts.
 pub fn find_numbers(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
+    if bytes.len() < *TELEPHONE_DIGITS.start() {
+        return;
+    }
     let (mut at, mut goes_on) = (0, false);
     let mut tabbed = Tabbed::default();
     while let Some(begin) = signs::next(bytes, at, Signs::DIGIT) {

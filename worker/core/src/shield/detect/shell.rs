@@ -8,6 +8,8 @@ mod names;
 mod prefix;
 mod tools;
 
+use std::cell::LazyCell;
+
 use self::command::{Command, Follows, Place, command};
 use self::names::{Kind, only_filters};
 use self::prefix::{Behind, run, spaces};
@@ -27,12 +29,11 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     let bytes = text.as_bytes();
     // An ordinary command line has no encoded newline before it.
     let continues = decoded && text.starts_with(['\n', '\r']);
-    let begins = !continues && begins_command(text);
-    let line = match form {
+    let line = LazyCell::new(|| match form {
         Form::Argument => true,
-        Form::Line => !begins,
+        Form::Line => continues || !begins_command(text),
         Form::Document => false,
-    };
+    });
     if form != Form::Document && (text.starts_with("() {") || text.starts_with("(){")) {
         return found(Detector::ShellCommand, 0..text.len());
     }
@@ -67,14 +68,14 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
         if separator == b';' && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"base64,")) {
             continue;
         }
-        if line {
-            prior.read(bytes, begin);
-        }
         let opens = bytes.get(at) == Some(&b'(');
         match separator {
             b'>' if !opens => {
-                if line && let Some(end) = written_file(bytes, at, &prior) {
-                    return found(Detector::ShellCommand, begin..end);
+                if *line {
+                    prior.read(bytes, begin);
+                    if let Some(end) = written_file(bytes, at, &prior) {
+                        return found(Detector::ShellCommand, begin..end);
+                    }
                 }
                 continue;
             }
@@ -84,9 +85,12 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             _ => {}
         }
         let Some(target) = behind.target(bytes, at, separator) else { continue };
+        if *line {
+            prior.read(bytes, begin);
+        }
         // Markdown writes code between backticks, and scripts have many lines.
-        let words = if line { prior.words } else { 0 };
-        let one = line && words <= 1;
+        let words = prior.words;
+        let one = *line && words <= 1;
         let place = Place {
             separator,
             first: begin <= 1,
@@ -99,7 +103,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
         let Some(command) = command(bytes, target, place) else { continue };
         let glued = prior.ends_in_word || begin == 0;
         let is_attack = form != Form::Document && command.disguised
-            || line
+            || *line
                 && match separator {
                     b'`' if prior.words == 0 && is_quoted_command(bytes) => true,
                     b'`' => {

@@ -53,6 +53,9 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
         spaced.step(Kind::End);
         matched.add(spaced);
     }
+    if !matched.any() {
+        return;
+    }
     let is_statement = begins_statement(text);
     for detector in matched.detectors(is_statement) {
         found(detector, 0..if end == 0 { text.len() } else { end });

@@ -146,8 +146,11 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     let of = |is: fn(&&u8) -> bool| begin.iter().filter(is).count();
     let plain = of(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let zeros = of(|byte| **byte == 0);
-    let controls = of(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) - zeros;
-    if bytes.len() <= MAX_ID_BYTES && controls > 0 {
+    let is_control =
+        |byte: &u8| *byte != 0 && byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    // Anybody can add one at the end.
+    let inner = begin.split_last().map_or(begin, |(_, inner)| inner);
+    if bytes.len() <= MAX_ID_BYTES && inner.iter().any(is_control) {
         return None;
     }
     let looks_plain = plain * 4 >= (begin.len() - zeros) * 3 && zeros <= plain + 1;

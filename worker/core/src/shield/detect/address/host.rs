@@ -6,7 +6,7 @@ use url::Host;
 
 use super::punycode;
 use crate::decode::letters;
-use crate::shield::detect::{begins_with, position};
+use crate::shield::detect::{begins_with, ends_with, position};
 use crate::shield::rule::Detector;
 use crate::target::not_public;
 
@@ -120,6 +120,9 @@ fn known_names() -> impl Iterator<Item = &'static str> {
     METADATA_NAMES.into_iter().chain(LOCAL_NAMES).chain(["localhost"])
 }
 
+/// Bytes of the shortest of these names.
+const MIN_NAME_BYTES: usize = 6;
+
 /// Names of one label that stand for any host in examples, or that a program wrote because it had none.
 const PLACEHOLDERS: [&str; 34] = [
     "address",
@@ -175,7 +178,8 @@ pub fn bare(value: &str) -> Option<Detector> {
     }
     // The zone of an address says on which interface it is.
     let unzoned = value.split('%').next().unwrap_or_default();
-    if value.len() > 2
+    if value.contains(':')
+        && value.len() > 2
         && let Ok(address) = unzoned.parse::<std::net::Ipv6Addr>()
     {
         if METADATA_V6.contains(&address.segments()) {
@@ -229,20 +233,29 @@ const INTERNAL_NUMBERS: std::ops::Range<u128> = 1 << 24..224 << 24;
 
 /// The same, of a value without a scheme and without an address.
 pub fn bare_name(value: &str) -> Option<Detector> {
+    if value.len() < MIN_NAME_BYTES && !value.contains('[') {
+        return None;
+    }
     let value = value.trim_start_matches(['/', '\\']);
     let host = host_of(value);
-    let name = name_of(host).trim_end_matches('.').to_ascii_lowercase();
+    let name = name_of(host).trim_end_matches('.');
     // It is an ordinary word, and the name of many folders.
-    if name == "metadata" {
+    if name.eq_ignore_ascii_case("metadata") {
         let rest = value.get(name.len()..).unwrap_or_default();
         let path = rest.trim_start_matches(['.', ':', '8', '0']);
         return begins_with(path, "/computemetadata").then_some(Detector::AddressMetadata);
     }
-    (is_wildcard(&name)
-        || name.ends_with(".localhost")
-        || host.starts_with('[')
-        || known_names().any(|it| it == name && name != "kubernetes.default"))
-    .then(|| judge(host, false))?
+    let is = |known: &&str| known.eq_ignore_ascii_case(name);
+    let is_known = || {
+        LOCAL_NAMES.iter().any(|it| is(it) && *it != "kubernetes.default")
+            || METADATA_NAMES.iter().any(is)
+            || ends_with(name, &[".localhost"])
+            || is(&"localhost")
+            || is_wildcard(name)
+    };
+    // Brackets are around an address of version 6. JSON and Markdown have others.
+    let is_address = host.starts_with('[') && host.contains([':', '@']);
+    (is_address || is_known()).then(|| judge(host, false))?
 }
 
 /// Whether a name of one label is a service of the network, and not a placeholder.

@@ -116,15 +116,21 @@ pub fn begins_as_url(text: &str) -> bool {
         return false;
     }
     let begin = text.get(..text.floor_char_boundary(MAX_BEGIN_BYTES)).unwrap_or_default();
-    let begin: String = begin.chars().filter(|c| !is_break(*c)).collect();
+    let begin = begin.chars().filter(|c| !is_break(*c));
     FOLLOWED.iter().any(|scheme| {
-        begins_with(&begin, scheme)
-            && begin.get(scheme.len()..).is_some_and(|rest| rest.starts_with(['/', '\\']))
+        let mut rest = begin.clone();
+        scheme.chars().all(|c| rest.next().is_some_and(|it| it.eq_ignore_ascii_case(&c)))
+            && matches!(rest.next(), Some('/' | '\\'))
     })
 }
 
 /// Whether a text begins with a scheme that fetches anything. What such a client sends can have spaces in it.
 pub fn fetches(text: &str, whole: bool) -> bool {
+    // Each scheme begins with a letter, and each but `ssh2.` has one of these signs. Most values are told from them by that.
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !begins || !text.contains([':', ',']) && !begins_with(text, "ssh2.") {
+        return false;
+    }
     let fetches = |scheme: &&str| {
         let is_whole = whole || scheme.len() > 3 && !scheme.ends_with(':');
         let begins = begins_with(text, scheme);
@@ -161,7 +167,9 @@ pub fn reads_system(url: &str) -> bool {
 /// The finding for a URL whose host or scheme is written with tabs or line breaks.
 pub fn broken(text: &str) -> Option<Detector> {
     let begin = text.get(..text.floor_char_boundary(MAX_HOST_BYTES))?;
-    let (first, _) = begin.split_once(is_break)?;
+    // A byte is found faster than a character.
+    let end = begin.bytes().position(|byte| is_break(char::from(byte)))?;
+    let first = begin.get(..end)?;
     let begins_a_url = |line: &str| FOLLOWED.iter().any(|scheme| begins_with(line, scheme));
     // A list of URLs, one a line.
     if begins_a_url(first) && begin.split(is_break).skip(1).any(begins_a_url) {
@@ -187,6 +195,10 @@ pub fn broken(text: &str) -> Option<Detector> {
 pub fn second_host(url: &str, whole: bool) -> bool {
     const ENDS: [char; 6] = ['\\', '#', '?', ' ', ';', '&'];
     let url = url.get(..url.floor_char_boundary(MAX_HOST_BYTES)).unwrap_or_default();
+    // Most values have no `@`.
+    if !url.contains('@') {
+        return false;
+    }
     let Some((_, rest)) = url.split_once("://") else { return false };
     let Some((first, second)) = rest.split_once('@') else { return false };
     let internal = |host: &str| judge(host_of(host), false).is_some();

@@ -1,7 +1,9 @@
 //! One command: where it ends, how it is spelled, and whether what follows it follows commands.
 
-use super::names::{Kind, is_cmdlet, is_command, is_filter, is_probe, is_subcommand, kind};
-use super::prefix::{is_keyword, prefix, spaces};
+use super::names::{
+    Kind, is_cmdlet, is_command, is_filter, is_probe, is_subcommand, kind, kind_of_name,
+};
+use super::prefix::{is_keyword, known, prefix, spaces};
 use crate::shield::detect::{before, is_word};
 
 /// Bytes of a command with its path, as far as it is read. Of a longer path only the end is kept.
@@ -81,6 +83,9 @@ impl Command {
 /// commands are also ordinary words.
 pub fn command(bytes: &[u8], begin: usize, place: Place) -> Option<Command> {
     let rest = bytes.get(begin..)?;
+    if !place.unknown && !place.path && is_other_word(rest) {
+        return None;
+    }
     if matches!(place.separator, b'$' | b'`') && reads_file(rest) {
         let command = Command { kind: Some(Kind::Plain), ..Command::plain(begin + 1) };
         return Some(command);
@@ -91,6 +96,22 @@ pub fn command(bytes: &[u8], begin: usize, place: Place) -> Option<Command> {
         read(bytes, begin + prefix.bytes, place)
     });
     after_prefix.flatten().or_else(|| read(bytes, begin, place))
+}
+
+/// Whether a word begins that is no command, and is not before one. Most words after a separator are such words.
+fn is_other_word(rest: &[u8]) -> bool {
+    let length = rest.iter().take(MAX_COMMAND_BYTES).take_while(|byte| is_word(**byte)).count();
+    let (word, after) = rest.split_at_checked(length).unwrap_or_default();
+    let goes_on = match after {
+        [b'`', next, ..] => *next == b'`',
+        [byte, ..] => b"'\"\\^$/.-?*[]=<>".contains(byte),
+        [] => false,
+    };
+    (1..MAX_COMMAND_BYTES).contains(&length)
+        && !goes_on
+        && word != b"for"
+        && known(word).is_none()
+        && kind_of_name(word).is_none()
 }
 
 /// `$(</etc/passwd)`
@@ -149,7 +170,10 @@ fn read(bytes: &[u8], begin: usize, place: Place) -> Option<Command> {
     let (mut pieces, mut separators, mut quotes) = (0, 0, [0_usize; 2]);
     while let Some(byte) = bytes.get(end).copied() {
         let next = bytes.get(end + 1).copied();
-        if matches!(byte, b'\'' | b'"') {
+        if is_word(byte) || matches!(byte, b'.' | b'-' | b'?' | b'*' | b'[' | b']') {
+            *word.get_mut(length)? = byte;
+            length += 1;
+        } else if matches!(byte, b'\'' | b'"') {
             if let Some(count) = quotes.get_mut(usize::from(byte == b'"')) {
                 *count += 1;
             }
@@ -199,9 +223,6 @@ fn read(bytes: &[u8], begin: usize, place: Place) -> Option<Command> {
                 *word.get_mut(length)? = byte;
                 length += 1;
             }
-        } else if is_word(byte) || matches!(byte, b'.' | b'-' | b'?' | b'*' | b'[' | b']') {
-            *word.get_mut(length)? = byte;
-            length += 1;
         } else {
             break;
         }

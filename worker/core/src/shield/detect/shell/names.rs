@@ -283,14 +283,20 @@ pub fn kind(word: &[u8]) -> Option<Kind> {
         Some((name, suffix)) if suffix.eq_ignore_ascii_case(b".exe") => name,
         _ => name,
     };
+    kind_of_name(name)
+}
+
+/// The same of a name that is alone.
+pub fn kind_of_name(name: &[u8]) -> Option<Kind> {
     // `HEAD` is not a command.
     if !name.iter().any(u8::is_ascii_lowercase) {
         return None;
     }
     // `python3.11`
     let versioned = name.starts_with(b"python") || name.starts_with(b"pip");
-    let end = name.iter().rposition(u8::is_ascii_alphabetic).map_or(0, |at| at + 1);
-    let name = name.get(..end).filter(|_| versioned).unwrap_or(name);
+    let last = || name.iter().rposition(u8::is_ascii_alphabetic);
+    let end = if versioned { last().map_or(0, |at| at + 1) } else { name.len() };
+    let name = name.get(..end).unwrap_or(name);
     COMMANDS.get(name).or_else(|| is_cmdlet(name).then_some(Words))
 }
 

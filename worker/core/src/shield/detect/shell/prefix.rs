@@ -9,7 +9,7 @@ const MAX_TOKEN_BYTES: usize = 128;
 
 /// A word before a command.
 #[derive(Debug, Clone, Copy)]
-enum Known {
+pub enum Known {
     /// A word of the shell.
     Keyword,
     /// A program that runs the command after it, and the letters of its options that take a value.
@@ -42,32 +42,29 @@ static WORDS: Dictionary<Known> = Dictionary::new(&[
     ("while", Keyword),
 ]);
 
-/// What separates commands; see [`Behind`].
-const SEPARATORS: [u8; 9] = *b";|&`$\n\r<>";
-
 /// What follows the separators that were read last. Several separators in a row are followed by the same command. It
 /// is read once for each of the separators.
 #[derive(Default)]
 pub struct Behind {
     /// Where the spaces and brackets end.
     target: usize,
-    /// The separators after which the command at `target` was read: one bit for each of [`SEPARATORS`].
-    read: u16,
+    /// The separators after which the command at `target` was read: one bit for each character of ASCII.
+    read: u128,
 }
 
 impl Behind {
-    /// Where the command after a separator begins. `None` if it was read after such a separator. `at`: the offset after the
-    /// separator.
+    /// Where the command after a separator begins. `None` if it was read after such a separator, or nothing follows. `at`:
+    /// the offset after the separator.
     pub fn target(&mut self, bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
         if self.target < at {
             let rest = bytes.get(at..).unwrap_or_default();
             self.target = at + run(rest);
             self.read = 0;
         }
-        let bit = 1 << SEPARATORS.iter().position(|byte| *byte == separator)?;
+        let bit = 1_u128.checked_shl(separator.into())?;
         let is_new = self.read & bit == 0;
         self.read |= bit;
-        is_new.then_some(self.target)
+        (is_new && self.target < bytes.len()).then_some(self.target)
     }
 }
 
@@ -146,7 +143,7 @@ fn word(rest: &[u8]) -> usize {
 }
 
 /// What a word before a command is. Shells do not ignore case.
-fn known(word: &[u8]) -> Option<Known> {
+pub fn known(word: &[u8]) -> Option<Known> {
     WORDS.get(word).filter(|_| word.iter().all(u8::is_ascii_lowercase))
 }
 

@@ -187,11 +187,9 @@ impl<'t> Expression<'t> {
         self.left = MAX_EXPRESSION_BYTES;
         self.skip_marks();
         let statement = self.word();
-        if position(&STATEMENTS, |known| known, statement).is_some()
-            || position(&SHOWING, |known| known, statement).is_some()
-        {
-            self.shows =
-                self.kind == Kind::Brace && position(&SHOWING, |known| known, statement).is_some();
+        let shows = position(&SHOWING, |known| known, statement).is_some();
+        if shows || position(&STATEMENTS, |known| known, statement).is_some() {
+            self.shows = shows && self.kind == Kind::Brace;
             self.at += statement.len();
             self.skip_marks();
         }
@@ -221,8 +219,9 @@ impl<'t> Expression<'t> {
 
     /// The end of what it computes: a constant, an operator and a constant, or a member of a literal.
     pub fn computes(mut self) -> Option<usize> {
-        let function = position(&WORD_OPERATORS, |known| known, self.word());
-        if self.kind == Kind::Brace && function.is_some() {
+        if self.kind == Kind::Brace
+            && position(&WORD_OPERATORS, |known| known, self.word()).is_some()
+        {
             self.take_word();
             let mut number = || self.space() > 0 && self.operand().is_some_and(Operand::is_number);
             return (number() && number() && self.closes()).then_some(self.at);
