@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::key::ValueKey;
-use super::link::is_in;
 use super::normal::Form;
+use super::search::{is_in, split_once};
 use vocabulary::{
     ABOUT, ACTIONS, ANSWERS, ASKED, BE, BEGINS, DELEGATES, DETERMINERS, DOING, ENDS, FORGET, GIVE,
     GIVEN, HERE, I, JOINS, LIGHT, LOOKS, MEMBERS, MODALS, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE,
@@ -121,19 +121,19 @@ pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
 
 /// The hash of the name of a tool that an instruction says to use.
 fn used(key: &ValueKey, name: &str) -> u64 {
-    key.hash(&[b"\xff@", name.as_bytes()].concat())
+    key.of_kind(b"\xff@", name.as_bytes())
 }
 
 fn hashes(key: &ValueKey, actions: Actions) -> impl Iterator<Item = u64> + use<> {
     let key = *key;
     let named = ACTIONS.iter().enumerate().filter(move |(at, _)| actions & (1 << at) != 0);
-    named.map(move |(_, (name, _))| key.hash(&[b"\xff#", name.as_bytes()].concat()))
+    named.map(move |(_, (name, _))| key.of_kind(b"\xff#", name.as_bytes()))
 }
 
 /// The hash of a tool, as `server/tool`, that a plan names or an approver let the agent call.
 #[must_use]
 pub fn tool(key: &ValueKey, tool: &str) -> u64 {
-    key.hash(&[b"\xff#", tool.as_bytes()].concat())
+    key.of_kind(b"\xff#", tool.as_bytes())
 }
 
 /// Whether a run asks for calls of a tool. `stated`: whether the instruction, the plan or an approver stated a hash.
@@ -148,15 +148,18 @@ pub fn asks(key: &ValueKey, tool: &str, stated: impl Fn(u64) -> bool) -> bool {
     if words.len() > 1 && stated(used(key, &name(tool).to_lowercase())) {
         return true;
     }
-    if let Some((_, actions)) = verb(&words) {
+    asks_for(key, &words, &stated)
+}
+
+fn asks_for(key: &ValueKey, words: &[String], stated: &dyn Fn(u64) -> bool) -> bool {
+    if let Some((_, actions)) = verb(words) {
         return hashes(key, actions).any(stated);
     }
     let mut form = Form::new();
     let mut has = |word: &str| form.of(word).is_some_and(|form| stated(key.hash(form)));
     let mut named = |word: &str| {
         let stem = word.strip_suffix('s').unwrap_or(word);
-        let ends = ["", "s", "d", "ed", "ing"].map(|end| [stem, end].concat());
-        has(word) || ends.iter().any(|it| has(it))
+        has(word) || ["", "s", "d", "ed", "ing"].iter().any(|end| has(&[stem, end].concat()))
     };
     let mut long = words.iter().filter(|word| word.len() >= MIN_WORD_BYTES).peekable();
     long.peek().is_some() && long.all(|word| named(word))
@@ -175,7 +178,7 @@ pub fn of_tool(tool: &str) -> String {
 
 /// The tool's name without its server's.
 fn name(tool: &str) -> &str {
-    tool.split_once('/').map_or(tool, |(_, name)| name)
+    split_once(tool, '/').map_or(tool, |(_, name)| name)
 }
 
 /// The word of a tool's name that says most about what the tool does, and its action.
@@ -312,6 +315,7 @@ impl Clause<'_> {
     }
 
     /// Whether a word is in a sorted list.
+    #[inline(never)]
     fn is(&self, at: usize, list: &[&str]) -> bool {
         is_in(list, self.get(at))
     }
@@ -407,7 +411,7 @@ impl Clause<'_> {
         let word = self.get(at);
         word.chars().count() > 6
             && at + 1 < self.0.len()
-            && ENDS.iter().any(|end| word.ends_with(end))
+            && ENDS.iter().any(|end| word.ends_with(*end))
             && of_word(word) == 0
     }
 
@@ -457,14 +461,14 @@ fn of_wide(text: &str) -> Actions {
             let after: String = after.chars().take(MAX_NOT_WIDE_AFTER).collect();
             let is_past = ["した", "された", "済", "了", "的", "履歴", "记录"]
                 .iter()
-                .any(|it| after.starts_with(it));
+                .any(|it| after.starts_with(*it));
             !before
                 .chars()
                 .rev()
                 .take(MAX_NOT_WIDE_BEFORE)
                 .any(|it| "不别別勿莫没未已被".contains(it))
                 && (!is_past || after.starts_with("したい"))
-                && !["ない", "ません", "ずに", "な。"].iter().any(|not| after.contains(not))
+                && !["ない", "ません", "ずに", "な。"].iter().any(|not| after.contains(*not))
         })
     };
     let asked = TABLE.inner.iter().filter(|(word, _)| is_asked(word));
@@ -478,20 +482,18 @@ const MAX_NOT_WIDE_AFTER: usize = 4;
 /// The words of `snake_case`, `kebab-case` and `camelCase`, in lower case.
 #[must_use]
 pub fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_lower = false;
+    let mut words: Vec<String> = Vec::new();
+    let (mut begins, mut after_lower) = (true, false);
     for character in name.chars() {
-        let is_break = !character.is_alphanumeric() || (after_lower && character.is_uppercase());
-        if is_break {
+        let is_part = character.is_alphanumeric();
+        begins |= !is_part || (after_lower && character.is_uppercase());
+        if is_part && std::mem::take(&mut begins) {
             words.push(String::new());
         }
-        if let Some(word) = words.last_mut()
-            && character.is_alphanumeric()
-        {
+        if is_part && let Some(word) = words.last_mut() {
             word.extend(character.to_lowercase());
         }
         after_lower = character.is_lowercase() || character.is_numeric();
     }
-    words.retain(|word| !word.is_empty());
     words
 }

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use super::explanation::{Provenance, SinkOrigin, TOOL};
 use super::extract;
 use super::leaves::{each_leaf, each_value, has_blank};
-use super::lookup::{self, Found, Known};
+use super::link::SLASHES;
+use super::lookup::{self, Found, Known, NOWHERE};
 use super::pointers::Step;
 use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
+use super::search::{split_once, trim_end};
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
@@ -59,29 +61,19 @@ fn is_left_out(
     name.is_some_and(|name| default(name).as_ref() == Some(argument.value) && !is_required(name))
 }
 
-/// The values of a run, or none.
-struct OfRun<'a>(Option<&'a RunValues>);
-
-impl Known for OfRun<'_> {
-    fn get(&self, hash: u64) -> Option<Found> {
-        self.0?.get(hash)
-    }
-}
-
 /// The number that a value is. A text counts if every reader takes it for the same amount: `1.200` is none.
 fn number(value: &Json) -> Option<f64> {
     match value {
         Json::String(text) => {
-            let (whole, cents) = text.split_once('.').unwrap_or((text, "0"));
-            let digits = |digits: &str, most: usize| {
-                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-                digits.parse::<u64>().ok().filter(|_| digits.len() <= most && is_number)
+            let (whole, cents) = split_once(text, '.').unwrap_or((text, "0"));
+            let is_number = |digits: &str, most: usize| {
+                (1..=most).contains(&digits.len())
+                    && digits.bytes().all(|byte| byte.is_ascii_digit())
             };
-            let (number, fraction) = (digits(whole, 12)?, digits(cents, 2)?);
-            let fraction = if cents.len() == 1 { fraction * 10 } else { fraction };
-            // No reader takes it for an octal number.
-            (whole == "0" || !whole.starts_with('0'))
-                .then_some((number * 100 + fraction) as f64 / 100.0)
+            // Some readers take it for an octal number.
+            let is_octal = whole.len() > 1 && whole.starts_with('0');
+            let is_amount = is_number(whole, 12) && is_number(cents, 2) && !is_octal;
+            is_amount.then(|| text.parse().ok()).flatten()
         }
         // Integers are within the range that a double holds exactly.
         Json::Integer(number) => Some(*number as f64),
@@ -93,27 +85,35 @@ fn number(value: &Json) -> Option<f64> {
 /// The folders of the paths in a detail that can lead out of the folder in which its name is used. `A: b` and `/a` are
 /// titles. The last name of a path is that of a new file.
 fn folders(value: &Json) -> Vec<Json> {
-    let is_slash = |letter: char| matches!(letter, '/' | '\\');
-    let folder = |text: &str| {
-        let text = text.trim();
-        let has_slash = |rest: &[u8]| rest.iter().any(|byte| is_slash(char::from(*byte)));
-        let is_path = match text.as_bytes() {
-            [b'/' | b'\\' | b'~', rest @ ..] if has_slash(rest) => true,
-            [drive, b':', next, ..] if drive.is_ascii_alphabetic() && *next != b' ' => true,
-            _ => text.split(is_slash).any(|component| component.trim() == ".."),
-        };
-        let end = text.rfind(is_slash).filter(|at| text.get(at + 1..) != Some(".."));
-        is_path
-            .then(|| Json::String(text.get(..end.unwrap_or(text.len())).unwrap_or(text).to_owned()))
-    };
     let mut folders = Vec::new();
     each_value(value, &mut |leaf| {
         let text = leaf.as_str().unwrap_or_default();
         // A tool can decode a name.
         let (decoded, _) = escapes::decode(text, Escapes { percent: true, ..Escapes::default() });
-        folders.extend(folder(&decoded).or_else(|| folder(text)));
+        let folder = folder(&decoded).or_else(|| folder(text));
+        folders.extend(folder.map(|folder| Json::String(folder.to_owned())));
     });
     folders
+}
+
+fn folder(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let is_slash = |byte: &u8| matches!(byte, b'/' | b'\\');
+    let is_path = match text.as_bytes() {
+        [b'/' | b'\\' | b'~', rest @ ..] if rest.iter().any(is_slash) => true,
+        [drive, b':', next, ..] if drive.is_ascii_alphabetic() && *next != b' ' => true,
+        _ => text.split(SLASHES).any(|component| component.trim() == ".."),
+    };
+    let end = text.bytes().rposition(|byte| is_slash(&byte));
+    let end = end.filter(|at| text.get(at + 1..) != Some(".."));
+    is_path.then(|| text.get(..end.unwrap_or(text.len())).unwrap_or(text))
+}
+
+/// Adds a sink to a list whose lowest levels come first. A sort takes more code, and there are few.
+fn add(sinks: &mut Vec<SinkOrigin>, sink: SinkOrigin) {
+    let order = (sink.level, &sink.sink);
+    let at = sinks.partition_point(|other| (other.level, &other.sink) < order);
+    sinks.insert(at, sink);
 }
 
 impl Call<'_> {
@@ -127,47 +127,48 @@ impl Call<'_> {
         let schema = self.with_defaults();
         let is_left_out =
             |it: &Argument<'_>| schema.as_ref().is_some_and(|schema| is_left_out(it, schema));
-        let given = arguments.iter().filter(|argument| !is_left_out(argument));
-        let mut sinks: Vec<SinkOrigin> =
-            given.filter_map(|argument| self.origin(argument, &arguments)).collect();
+        let mut sinks = Vec::new();
+        let mut all_own = self.reach == Reach::BySinks;
+        for argument in arguments.iter().filter(|argument| !is_left_out(argument)) {
+            if let Some(origin) = self.origin(argument, &arguments) {
+                add(&mut sinks, origin);
+            }
+            all_own = all_own && self.is_own(argument);
+        }
         let names = self.names_in_sinks(&arguments);
-        sinks.extend(names.found.iter().map(|(pointer, name)| self.origin_of_name(pointer, name)));
-        sinks.extend(self.unjoined(&arguments));
-        sinks.extend(self.untrusted_resource());
+        for (pointer, name) in &names.found {
+            let level = self.level_of_name(name, self.run);
+            add(&mut sinks, SinkOrigin::new([pointer, "#name"].concat(), level));
+            all_own = all_own && self.level_of_name(name, None) == Level::Allowed;
+        }
+        self.each_pair(&arguments, &mut |pointer, first, second| {
+            if let Some(level) = self.unjoined(first, second) {
+                add(&mut sinks, SinkOrigin::new([pointer, "#pair"].concat(), level));
+            }
+        });
+        if let Some(found) = self.untrusted_resource() {
+            let origin = SinkOrigin::new("#resource".to_owned(), found.level);
+            add(&mut sinks, self.with_source(origin, found));
+        }
         more |= names.more;
         if more {
-            sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
+            add(&mut sinks, SinkOrigin::new(String::new(), Level::Nowhere));
         }
-        let all_own = || {
-            arguments.iter().all(|argument| is_left_out(argument) || self.is_own(argument))
-                && names.found.iter().all(|(_, name)| self.is_own_name(name))
-        };
         let reach = match self.reach {
             Reach::BySinks if sinks.is_empty() => Reach::Nobody,
-            Reach::BySinks if !more && all_own() => Reach::Tenant,
+            Reach::BySinks if !more && all_own => Reach::Tenant,
             Reach::BySinks => Reach::Outside,
             registered => registered,
         };
         // The action alone is no destination: a call without sinks stays unknown.
-        let mut lowest = sinks.iter().map(|sink| sink.level).min().unwrap_or(Level::Nowhere);
+        let mut lowest = sinks.first().map_or(Level::Nowhere, |sink| sink.level);
         if self.high_risk {
             let action = self.action();
             lowest = lowest.min(action.level);
-            sinks.push(action);
+            add(&mut sinks, action);
         }
-        // A sort takes more code, and there are few.
-        let mut sorted: Vec<SinkOrigin> = Vec::with_capacity(sinks.len());
-        for sink in sinks {
-            let order = (sink.level, &sink.sink);
-            let at = sorted.partition_point(|other| (other.level, &other.sink) < order);
-            sorted.insert(at, sink);
-        }
-        Provenance {
-            instruction_known: self.run.is_some_and(RunValues::is_instructed),
-            lowest,
-            reach,
-            sinks: sorted,
-        }
+        let instruction_known = self.run.is_some_and(RunValues::is_instructed);
+        Provenance { instruction_known, lowest, reach, sinks }
     }
 
     /// The tool itself as a sink: whether the run asks for what it does.
@@ -179,61 +180,58 @@ impl Call<'_> {
     }
 
     /// Whether the instruction, the plan or an approver stated a hash.
+    // Inlined into each caller, it takes much more code.
+    #[inline(never)]
     fn is_said(&self, hash: Option<u64>) -> bool {
         let found = self.run.zip(hash).and_then(|(run, hash)| run.get(hash));
         found.is_some_and(|found| found.level == Level::Instruction)
     }
 
-    /// The words that name a destination together, each with the pointer to the first. Those that the plan states are left
-    /// out.
-    fn pairs<'v>(&self, arguments: &'v [Argument<'_>]) -> Vec<(&'v str, &'v str, &'v str)> {
-        let texts = arguments.iter().filter(|argument| argument.role == Role::Sink);
-        let texts: Vec<_> = texts.filter_map(|it| Some((it, it.value.as_str()?))).collect();
-        let mut pairs = Vec::new();
-        for (argument, text) in &texts {
+    /// Calls `found` with the words that name a destination together, and with the pointer to the first. Those that the plan
+    /// states are left out.
+    fn each_pair<'v>(
+        &self,
+        arguments: &'v [Argument<'_>],
+        found: &mut dyn FnMut(&'v str, &'v str, &'v str),
+    ) {
+        let text = |it: &Argument<'v>| (it.role == Role::Sink).then(|| it.value.as_str()).flatten();
+        for argument in arguments {
+            let Some(first) = text(argument) else { continue };
             let pointer = argument.pointer.as_str();
-            if let Some((first, second)) = joined::words(pointer, text)
+            if let Some((first, second)) = joined::words(pointer, first)
                 && !self.is_stated(argument)
             {
-                pairs.push((pointer, first, second));
+                found(pointer, first, second);
             }
-            for (second, name) in &texts {
-                if joined::is_pair(pointer, &second.pointer)
-                    && !(self.is_stated(argument) && self.is_stated(second))
+            for other in arguments {
+                if let Some(second) = text(other)
+                    && joined::is_pair(pointer, &other.pointer)
+                    && !(self.is_stated(argument) && self.is_stated(other))
                 {
-                    pairs.push((pointer, *text, *name));
+                    found(pointer, first, second);
                 }
             }
         }
-        pairs
     }
 
-    /// The pairs of words that the instruction does not join, although it joins the second word with another one.
-    fn unjoined(&self, arguments: &[Argument<'_>]) -> Vec<SinkOrigin> {
-        let Some(run) = self.run else { return Vec::new() };
-        let more = self.is_said(Some(joined::more(self.key)));
-        let origin = |(pointer, first, second): (&str, &str, &str)| {
-            if !(more || self.is_said(joined::second(self.key, second)))
-                || self.is_said(joined::pair(self.key, first, second))
-            {
-                return None;
-            }
-            let whole = Json::String([first, "/", second].concat());
-            let found = lookup::known_whole(self.key, &whole, run);
-            let level = found.map_or(Level::Nowhere, |found| found.level);
-            let sink = [pointer, "#pair"].concat();
-            (level < Level::Instruction).then(|| SinkOrigin::new(sink, level))
-        };
-        self.pairs(arguments).into_iter().filter_map(origin).collect()
+    /// The level of two words that the instruction does not join, although it joins the second one with another one.
+    fn unjoined(&self, first: &str, second: &str) -> Option<Level> {
+        let run = self.run?;
+        if !(self.is_said(Some(joined::more(self.key)))
+            || self.is_said(joined::second(self.key, second)))
+            || self.is_said(joined::pair(self.key, first, second))
+        {
+            return None;
+        }
+        let whole = [first, "/", second].concat();
+        let level = lookup::known_text(self.key, &whole, run).map_or(Level::Nowhere, |it| it.level);
+        (level < Level::Instruction).then_some(level)
     }
 
     /// The resource, if it has a value of an untrusted result. Callers make up its text, so it is no sink otherwise.
-    fn untrusted_resource(&self) -> Option<SinkOrigin> {
-        let value = &Json::String(self.resource.to_owned());
-        let known = &OfRun(self.run);
-        let found = lookup::sink(self.key, (value, true), self.destinations, known)?;
-        let sink = SinkOrigin::new("#resource".to_owned(), found.level);
-        (found.level == Level::Untrusted).then(|| self.with_source(sink, found))
+    fn untrusted_resource(&self) -> Option<Found> {
+        let found = lookup::text(self.key, self.resource, self.destinations, &self.run)?;
+        (found.level == Level::Untrusted).then_some(found)
     }
 
     /// The hashes of all values that the call sends, and whether some are missing.
@@ -247,8 +245,7 @@ impl Call<'_> {
             incomplete |= more;
         }
         let is_known = |text: &str| {
-            let text = Json::String(text.to_owned());
-            let found = lookup::known_whole(self.key, &text, &OfRun(self.run));
+            let found = lookup::known_text(self.key, text, &self.run);
             found.is_some_and(|found| found.level >= Level::Trusted)
         };
         let (pairs, more) =
@@ -268,18 +265,20 @@ impl Call<'_> {
     pub fn statement(&self) -> Vec<u64> {
         let (arguments, more) = arguments(self.roles, self.input);
         let sinks = || arguments.iter().filter(|argument| argument.role == Role::Sink);
-        let mut stated: Vec<u64> =
-            sinks().flat_map(|argument| lookup::hashes(self.key, argument.value)).collect();
+        let mut stated = Vec::new();
+        let mut add = |value: &Json| stated.append(&mut lookup::hashes(self.key, value));
+        sinks().for_each(|argument| add(argument.value));
         // If there are more arguments, some of them may be contents. So no names are stated then.
         if !more {
-            let names = self.names_in_sinks(&arguments).found.into_iter();
-            let names = names.flat_map(|(_, name)| lookup::hashes(self.key, &Json::String(name)));
-            stated.extend(names);
+            for (_, name) in self.names_in_sinks(&arguments).found {
+                add(&Json::String(name.to_owned()));
+            }
         }
-        let pairs = self.pairs(&arguments).into_iter();
-        stated.extend(pairs.filter_map(|(_, first, second)| joined::pair(self.key, first, second)));
+        self.each_pair(&arguments, &mut |_, first, second| {
+            stated.extend(joined::pair(self.key, first, second));
+        });
         if self.untrusted_resource().is_some() {
-            stated.extend(lookup::hashes(self.key, &Json::String(self.resource.to_owned())));
+            stated.append(&mut lookup::hashes(self.key, &Json::String(self.resource.to_owned())));
         }
         if self.high_risk {
             stated.push(action::tool(self.key, self.tool));
@@ -294,7 +293,7 @@ impl Call<'_> {
 
     /// The undeclared names in sinks. A name in a value that the plan states is stated with it. A name to which
     /// a role's pointer leads is the tool's own.
-    fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Undeclared {
+    fn names_in_sinks(&self, arguments: &[Argument<'_>]) -> Undeclared<'_> {
         let Some(declared) = self.declared() else { return Undeclared::default() };
         let others = arguments.iter().filter(|it| it.role != Role::Sink || self.is_stated(it));
         let others: Vec<&Json> = others.map(|argument| argument.value).collect();
@@ -308,20 +307,9 @@ impl Call<'_> {
         self.declared.filter(|declared| !declared.is_empty())
     }
 
-    /// Where a name came from. A name without a meaning of its own, such as an empty one, is known nowhere.
-    fn origin_of_name(&self, pointer: &str, name: &str) -> SinkOrigin {
-        let level = self.level_of_name(name, &OfRun(self.run));
-        SinkOrigin::new([pointer, "#name"].concat(), level)
-    }
-
-    /// Whether a name is on the allow-list.
-    fn is_own_name(&self, name: &str) -> bool {
-        self.level_of_name(name, &OfRun(None)) == Level::Allowed
-    }
-
-    fn level_of_name(&self, name: &str, known: &OfRun<'_>) -> Level {
-        let name = (&Json::String(name.to_owned()), true);
-        let found = lookup::sink(self.key, name, self.destinations, known);
+    /// The level of a name. A name without a meaning of its own, such as an empty one, is known nowhere.
+    fn level_of_name(&self, name: &str, run: Option<&RunValues>) -> Level {
+        let found = lookup::text(self.key, name, self.destinations, &run);
         found.map_or(Level::Nowhere, |found| found.level)
     }
 
@@ -363,35 +351,33 @@ impl Call<'_> {
 
     /// Where the value of one of the arguments came from; `None` if it names no destination.
     fn origin(&self, argument: &Argument<'_>, all: &[Argument<'_>]) -> Option<SinkOrigin> {
-        let (known, nowhere) = (&OfRun(self.run), Found { level: Level::Nowhere, source: None });
-        let folders = match argument.role {
-            Role::Detail => folders(argument.value),
-            _ => Vec::new(),
-        };
-        let (found, sink) = match argument.role {
-            Role::Detail if !folders.is_empty() => {
-                let folders = (&Json::Array(folders), true);
-                let found = lookup::sink(self.key, folders, self.destinations, known)?;
-                let links = lookup::links(self.key, argument.value, self.destinations, known);
-                let links = links.filter(|links| links.level < found.level);
-                (links.unwrap_or(found), argument.pointer.clone())
-            }
-            Role::Detail | Role::Content => (
-                lookup::links(self.key, argument.value, self.destinations, known)?,
-                [&argument.pointer, "#links"].concat(),
-            ),
+        let known = &self.run;
+        let mut mark = "";
+        let found = match argument.role {
             // A tool can take an empty filter for "all".
-            Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => {
-                (nowhere, argument.pointer.clone())
-            }
+            Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => NOWHERE,
             Role::Sink => {
                 let found = self.sink(argument, known)?;
                 let is_above = self.high_risk
                     && found.level == Level::Instruction
                     && self.is_above(argument, all);
-                (if is_above { nowhere } else { found }, argument.pointer.clone())
+                if is_above { NOWHERE } else { found }
+            }
+            role => {
+                let links = lookup::links(self.key, argument.value, self.destinations, known);
+                let folders =
+                    if role == Role::Detail { folders(argument.value) } else { Vec::new() };
+                if folders.is_empty() {
+                    mark = "#links";
+                    links?
+                } else {
+                    let folders = (&Json::Array(folders), true);
+                    let found = lookup::sink(self.key, folders, self.destinations, known)?;
+                    links.filter(|links| links.level < found.level).unwrap_or(found)
+                }
             }
         };
+        let sink = [&argument.pointer, mark].concat();
         let is_planned = || self.is_stated(argument) || self.choice(argument).is_some();
         if found.level < Level::Instruction && is_planned() {
             return Some(SinkOrigin::new(sink, Level::Instruction));
@@ -407,9 +393,9 @@ impl Call<'_> {
             let is_said = |hash| self.is_said(hash);
             is_above |= leaf.as_str().is_some_and(|it| joined::is_above(self.key, it, &is_said));
         });
-        let word = argument.value.as_str().filter(|text| !text.contains(['/', '\\']));
+        let word = argument.value.as_str().filter(|text| !text.contains(SLASHES));
         let is_joined = |text: &str, pointer: &str| {
-            let end = text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+            let end = trim_end(text, &SLASHES).rsplit(SLASHES).next();
             let is_said =
                 |word| self.is_said(joined::pair(self.key, word, end.unwrap_or_default()));
             joined::can_be_apart(&argument.pointer, pointer) && word.is_some_and(is_said)
@@ -446,7 +432,7 @@ impl Call<'_> {
 
     /// The level of a sink. [`Self::names_in_sinks`] judges the names in the arguments if the schema declares any, but
     /// not those in answers, whose pointers begin without a slash.
-    fn sink(&self, argument: &Argument<'_>, known: &OfRun<'_>) -> Option<Found> {
+    fn sink(&self, argument: &Argument<'_>, known: &dyn Known) -> Option<Found> {
         let value = (argument.value, argument.named);
         match self.declared().is_some() && argument.pointer.starts_with('/') {
             true => lookup::values(self.key, value, self.destinations, known),
@@ -468,11 +454,14 @@ impl Call<'_> {
             return true;
         }
         let Json::Array(items) = value else { return false };
-        let numbers = || items.iter().map(number);
+        let mut sum = 0.0;
+        let mut add = |number: f64| {
+            sum += number;
+            is_within(number)
+        };
         !items.is_empty()
             && (items.iter().all(planned)
-                || numbers().all(|item| item.is_some_and(is_within))
-                    && numbers().sum::<Option<f64>>().is_some_and(is_within))
+                || items.iter().all(|item| number(item).is_some_and(&mut add)) && is_within(sum))
     }
 
     /// Whether an argument names only destinations on the allow-list, or none.
@@ -480,7 +469,7 @@ impl Call<'_> {
         if argument.role != Role::Sink {
             return true;
         }
-        let found = self.sink(argument, &OfRun(None));
+        let found = self.sink(argument, &None::<&RunValues>);
         found.is_none_or(|found| found.level == Level::Allowed)
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action;
 use super::level::Level;
+use super::pointers::unescaped;
 use super::roles::Reach;
 
 /// Sinks that an explanation names: those of the lowest levels come first.
@@ -68,37 +69,44 @@ impl SinkOrigin {
     #[must_use]
     pub fn words(&self, instruction_known: bool) -> String {
         let Self { call, decision_id, level, tool, sink } = self;
-        if sink == TOOL {
-            let action = action::of_tool(tool.as_deref().unwrap_or_default());
-            return match (level, instruction_known) {
-                (Level::Instruction, _) => {
-                    "asked for by the instruction or plan, or approved in this run".to_owned()
-                }
-                (_, true) => ["not asked for: the instruction does not ask to ", &action].concat(),
-                (_, false) => "not asked for: the run has no instruction".to_owned(),
-            };
-        }
-        let seen = match (level, tool, call) {
-            (Level::Instruction, ..) => {
-                return "named by the instruction or plan, or approved in this run".to_owned();
-            }
-            (Level::Allowed, ..) => return "found on the tenant's allow-list".to_owned(),
-            (_, Some(tool), Some(call)) => {
-                let decision = decision_id
-                    .as_ref()
-                    .map_or_else(String::new, |id| [", decision ", id].concat());
-                let trust = if *level == Level::Trusted { "trusted" } else { "untrusted" };
-                format!("first seen in the {trust} result of `{tool}` (result {call}{decision})")
-            }
-            (Level::Trusted, ..) => "first seen in a trusted result".to_owned(),
-            (Level::Untrusted, ..) => "first seen in an untrusted result".to_owned(),
-            (Level::Nowhere, ..) => "seen in no result".to_owned(),
-        };
-        let instruction = match instruction_known {
+        let name = tool.as_deref().unwrap_or_default();
+        let is_action = sink == TOOL;
+        let action = if is_action { action::of_tool(name) } else { String::new() };
+        let number = call.unwrap_or_default().to_string();
+        let decision = decision_id.as_deref().unwrap_or_default();
+        let comma = if decision_id.is_some() { ", decision " } else { "" };
+        let trusted = if *level == Level::Trusted { "trusted" } else { "untrusted" };
+        let not_named = match instruction_known {
             true => "; the instruction does not name it",
             false => "; the run has no instruction",
         };
-        seen + instruction
+        let words: &[&str] = match level {
+            Level::Instruction if is_action => {
+                &["asked for by the instruction or plan, or approved in this run"]
+            }
+            _ if is_action && instruction_known => {
+                &["not asked for: the instruction does not ask to ", &action]
+            }
+            _ if is_action => &["not asked for: the run has no instruction"],
+            Level::Instruction => &["named by the instruction or plan, or approved in this run"],
+            Level::Allowed => &["found on the tenant's allow-list"],
+            _ if tool.is_some() && call.is_some() => &[
+                "first seen in the ",
+                trusted,
+                " result of `",
+                name,
+                "` (result ",
+                &number,
+                comma,
+                decision,
+                ")",
+                not_named,
+            ],
+            Level::Trusted => &["first seen in a trusted result", not_named],
+            Level::Untrusted => &["first seen in an untrusted result", not_named],
+            Level::Nowhere => &["seen in no result", not_named],
+        };
+        words.concat()
     }
 }
 
@@ -140,7 +148,7 @@ impl Provenance {
             let marked = MARKS.iter().find_map(|mark| Some((step.strip_suffix(*mark)?, *mark)));
             let (name, mark) = marked.unwrap_or((step, ""));
             let is_long = name.len() > MAX_SHOWN_BYTES;
-            match is_long || is_hidden(&name.replace("~1", "/").replace("~0", "~")) {
+            match is_long || is_hidden(&unescaped(name)) {
                 true => ["*", mark].concat(),
                 false => step.to_owned(),
             }
@@ -161,10 +169,10 @@ impl Provenance {
     #[must_use]
     pub fn sentences(&self) -> String {
         let unsaid = self.sinks.iter().filter(|sink| sink.level < Level::Allowed);
-        let sentences = unsaid
-            .take(MAX_SENTENCES)
-            .map(|it| format!("`{}` was {}.", it.sink, it.words(self.instruction_known)));
-        sentences.collect::<Vec<_>>().join(" ")
+        let sentence = |it: &SinkOrigin| {
+            ["`", &it.sink, "` was ", &it.words(self.instruction_known), "."].concat()
+        };
+        unsaid.take(MAX_SENTENCES).map(sentence).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -7,6 +7,7 @@ use super::extract;
 use super::link;
 use super::normal::MAX_VALUE_BYTES;
 use super::reference::each_reference;
+use super::search::{ends_with_any, has, is_one_of, lower, split_once, trim_start};
 use crate::decode::escapes::{self, Escapes};
 
 /// Links of one content that are looked at. Further links count as seen nowhere.
@@ -88,10 +89,11 @@ pub fn each_link(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     });
     each_reference(text, found);
     let entity = Escapes { entity: true, ..Escapes::default() };
-    let decoded = text.contains('&').then(|| escapes::decode(text, entity).0);
+    let decoded = has(text, '&').then(|| escapes::decode(text, entity).0);
     let html = decoded.as_deref().unwrap_or(text);
-    let plain = html.contains('\\').then(|| without_backslashes(html));
-    let css = html.contains('\\').then(|| without_css_escapes(html)).filter(|it| is_css(it));
+    let escapes = has(html, '\\');
+    let plain = escapes.then(|| without_backslashes(html));
+    let css = escapes.then(|| without_css_escapes(html)).filter(|it| is_css(it));
     let mut hidden = |link: &str| {
         if !seen.contains(&link) && !is_inert(link) {
             found(link);
@@ -111,25 +113,27 @@ fn is_inert(link: &str) -> bool {
     INERT.binary_search(&link).is_ok()
 }
 
-/// Whether the link has a backslash before each slash and no other ones, as some programs write JSON, or `&amp;`, as HTML
-/// has it. It leads where the link without escapes leads, which is found as a hidden one.
+/// Whether the link has a slash after each backslash, as some programs write JSON, or `&amp;`, as HTML has it. It leads where
+/// the link without escapes leads, which is found as a hidden one.
 fn is_escaped(link: &str) -> bool {
-    let json = link.contains("\\/") && !link.replace("\\/", "").contains('\\');
-    json || (link.contains("&amp;") && !link.contains('\\'))
+    match has(link, '\\') {
+        true => link.split('\\').skip(1).all(|rest| rest.starts_with('/')),
+        false => link.contains("&amp;"),
+    }
 }
 
 /// As CommonMark reads it: a backslash before punctuation is not part of the text.
 fn without_backslashes(text: &str) -> String {
-    let mut characters = text.chars().peekable();
     let mut out = String::with_capacity(text.len());
-    while let Some(character) = characters.next() {
-        let escapes =
-            character == '\\' && characters.peek().is_some_and(char::is_ascii_punctuation);
-        match escapes {
-            true => out.extend(characters.next()),
-            false => out.push(character),
-        }
+    let mut rest = text;
+    while let Some((before, after)) = split_once(rest, '\\') {
+        let escapes = after.starts_with(|next: char| next.is_ascii_punctuation());
+        let (escaped, after) = after.split_at_checked(usize::from(escapes)).unwrap_or(("", after));
+        out.push_str(before);
+        out.push_str(if escapes { escaped } else { "\\" });
+        rest = after;
     }
+    out.push_str(rest);
     out
 }
 
@@ -142,24 +146,23 @@ fn without_css_escapes(text: &str) -> String {
     for part in parts {
         let digits = part.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
         let (code, rest) = part.split_at_checked(digits).unwrap_or(("", part));
-        match u32::from_str_radix(code, 16).ok().and_then(char::from_u32) {
-            Some(character) => {
-                out.push(character);
-                out.push_str(rest.strip_prefix([' ', '\t', '\n']).unwrap_or(rest));
-            }
-            None => {
-                // `\n` of a program's text is no letter of a URL.
-                out.push_str(if part.starts_with(char::is_alphanumeric) { "\\" } else { "" });
-                out.push_str(part);
-            }
-        }
+        let digits = code.chars().filter_map(|digit| digit.to_digit(16));
+        let code = digits.fold(0, |code, digit| code * 16 + digit);
+        let letter = Some(code).filter(|_| rest.len() < part.len()).and_then(char::from_u32);
+        // `\n` of a program's text is no letter of a URL.
+        let kept = Some('\\').filter(|_| part.starts_with(char::is_alphanumeric));
+        out.extend(letter.or(kept));
+        out.push_str(match letter {
+            Some(_) => rest.strip_prefix([' ', '\t', '\n']).unwrap_or(rest),
+            None => part,
+        });
     }
     out
 }
 
 /// Whether a text has what loads an address in CSS.
 fn is_css(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
+    let text = lower(text);
     // `curl(` is no CSS. `\nurl(` of a program's text is.
     let is_in_name = |at: usize| {
         let before = text.get(..at).unwrap_or_default();
@@ -177,29 +180,32 @@ fn each_target(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     let mut read = 0;
     for (at, mark) in text.match_indices(['=', '(', ':']) {
         let (Some(before), Some(after)) = (text.get(..at), text.get(at + 1..)) else { continue };
+        let before = if mark == "=" { before.trim_end() } else { before };
         let is_mail = mark == ":" && ends_with_any(before, &["mailto"]);
-        let any_scheme = match mark {
-            "=" if ends_with_any(before.trim_end(), &["href", "src"]) => true,
-            "=" if ends_with_any(before.trim_end(), &ATTRIBUTES) => false,
-            "(" if before.ends_with(']') => true,
-            "(" if ends_with_any(before, &["url"]) => false,
-            ":" if before.ends_with(']') || is_mail => false,
-            _ => continue,
+        // Before an address with any scheme, and before an address of the web.
+        let (any, web): (&[&str], &[&str]) = match mark {
+            "=" => (&["href", "src"], &ATTRIBUTES),
+            "(" => (&["]"], &["url"]),
+            _ => (&[], &["]", "mailto"]),
         };
+        let any_scheme = ends_with_any(before, any);
+        if !any_scheme && !ends_with_any(before, web) {
+            continue;
+        }
         read += 1;
         if read > MAX_TARGETS {
             return false;
         }
         let value = target(after.trim_start(), mark).trim();
         if is_mail {
-            if value.contains('%') {
+            if has(value, '%') {
                 let percent = Escapes { percent: true, ..Escapes::default() };
                 extract::each_link(&escapes::decode(value, percent).0, found);
             }
             continue;
         }
         let whole: String = value.split(['\t', '\n', '\r']).collect();
-        let host = whole.trim_start_matches(['/', '\\', '@']);
+        let host = trim_start(&whole, &['/', '\\', '@']);
         let is_host = |first: char| first.is_alphanumeric() || matches!(first, '[' | '%');
         let relative = whole.starts_with('/') && !host.starts_with(is_host);
         let slashes = whole.starts_with("/\\") || whole.starts_with("//");
@@ -213,58 +219,49 @@ fn each_target(text: &str, found: &mut dyn FnMut(&str)) -> bool {
     true
 }
 
-// Inlined into each caller, it takes much more code.
-#[inline(never)]
-fn ends_with_any(text: &str, ends: &[&str]) -> bool {
-    ends.iter().any(|end| {
-        let at = text.len().checked_sub(end.len());
-        at.and_then(|at| text.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(end))
-    })
-}
-
 /// The address with which a text begins: up to the quote or bracket that closes it. Not more than is a value.
 fn target<'t>(text: &'t str, mark: &str) -> &'t str {
     let text = text.get(..text.floor_char_boundary(MAX_VALUE_BYTES + 4)).unwrap_or_default();
+    let is_attribute = mark == "=";
     let close = match text.bytes().next() {
         Some(b'"') => Some('"'),
         Some(b'\'') => Some('\''),
-        Some(b'<') if mark != "=" => Some('>'),
+        Some(b'<') if !is_attribute => Some('>'),
         _ => None,
     };
+    let text = text.get(usize::from(close.is_some())..).unwrap_or_default();
     let mut open = 0_usize;
-    let end = match close {
-        Some(close) => {
-            return text.get(1..).and_then(|it| it.split(close).next()).unwrap_or_default();
+    let end = text.find(|character: char| match character {
+        _ if close.is_some() => close == Some(character),
+        ' ' | '\t' | '\n' | '\r' => true,
+        '<' | '>' => is_attribute,
+        _ if is_attribute => false,
+        '(' => {
+            open += 1;
+            false
         }
-        None if mark == "=" => text.find([' ', '\t', '\n', '\r', '<', '>']),
-        None => text.find(|character: char| match character {
-            '(' => {
-                open += 1;
-                false
-            }
-            ')' if open == 0 => true,
-            ')' => {
-                open -= 1;
-                false
-            }
-            other => other.is_whitespace(),
-        }),
-    };
+        ')' => {
+            let closes = open == 0;
+            open = open.saturating_sub(1);
+            closes
+        }
+        other => other.is_whitespace(),
+    });
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
 }
 
 /// What a link with another scheme leads to: `tel:` to its number, and any other one, such as `javascript:` or `bitcoin:`,
 /// to the whole. `None` if it is no such link, if it leads nowhere, or if it is a mail address, which is found by itself.
 fn scheme_target(link: &str) -> Option<&str> {
-    let (scheme, rest) = link.split_once(':')?;
-    let is = |names: &[&str]| link::is_one_of(names, scheme);
+    let (scheme, rest) = split_once(link, ':')?;
+    let is = |names: &[&str]| is_one_of(names, scheme);
     let is_scheme = scheme.len() > 1
         && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-'));
     if is(&["tel", "sms", "callto"]) {
         return Some(rest).filter(|rest| !rest.is_empty());
     }
-    let image = is(&["data"]) && rest.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("image/"));
+    let image = is(&["data"]) && is_one_of(&["image/"], rest.get(..6).unwrap_or_default());
     let nothing = is(&["javascript"]) && matches!(rest, "" | ";" | "void(0)" | "void(0);");
     let is_name =
         rest.is_empty() || rest.starts_with(|first: char| first == ':' || first.is_ascii_digit());

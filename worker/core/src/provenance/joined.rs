@@ -16,8 +16,9 @@
 use super::action;
 use super::extract::CURRENCIES;
 use super::key::{Hashes, ValueKey};
-use super::link::is_url;
+use super::link::{SLASHES, is_url};
 use super::normal::Form;
+use super::search::{has, is_same, rsplit_once, split_once};
 use crate::json::Json;
 
 /// Names of two arguments of one object that name a destination together, without [`ENDS`].
@@ -41,11 +42,17 @@ const ENDS: [&str; 11] = [
 #[must_use]
 pub fn is_pair(pointer: &str, other: &str) -> bool {
     let (Some((parent, first)), Some((other, second))) =
-        (pointer.rsplit_once('/'), other.rsplit_once('/'))
+        (rsplit_once(pointer, '/'), rsplit_once(other, '/'))
     else {
         return false;
     };
-    parent == other && seconds(first).any(|name| is_named(second, name))
+    parent == other && is_named_pair(first, second)
+}
+
+fn is_named_pair(first: &str, second: &str) -> bool {
+    let (first, second) = (stem(first), stem(second));
+    let is_pair = |(a, b): &(&str, &str)| is_same(first, a) && is_same(second, b);
+    PAIRS.iter().any(is_pair)
 }
 
 /// Whether two arguments can name one path apart: `user` and `path`, or `folder` and `name`. A folder in one argument and
@@ -55,42 +62,34 @@ pub fn can_be_apart(pointer: &str, other: &str) -> bool {
     const FOLDERS: [&str; 4] = ["dir", "directory", "folder", "path"];
     let words = action::words(pointer);
     let is_folder = words.iter().any(|word| FOLDERS.iter().any(|end| word.ends_with(*end)));
-    let name = other.rsplit_once('/').map_or("", |(_, name)| name);
+    let name = rsplit_once(other, '/').map_or("", |(_, name)| name);
     let is_entry = matches!(name, "file" | "fileName" | "file_name" | "filename" | "name");
     pointer != other && (is_entry || !is_folder)
-}
-
-/// The names of arguments that can be the second one of a pair with this name, or none.
-fn seconds(name: &str) -> impl Iterator<Item = &'static str> {
-    PAIRS.iter().filter(move |(first, _)| is_named(name, first)).map(|(_, second)| *second)
-}
-
-fn is_named(argument: &str, name: &str) -> bool {
-    stem(argument).eq_ignore_ascii_case(name)
 }
 
 /// Whether a pair has the name as its first or its second one.
 fn is_of_pair(argument: &str) -> bool {
     let stem = stem(argument);
-    let is_name = |name: &str| stem.eq_ignore_ascii_case(name);
+    let is_name = |name: &str| is_same(stem, name);
     PAIRS.iter().any(|(first, second)| is_name(first) || is_name(second))
 }
 
 fn stem(argument: &str) -> &str {
-    ENDS.iter().find_map(|end| argument.strip_suffix(end)).unwrap_or(argument)
+    ENDS.iter().find_map(|end| argument.strip_suffix(*end)).unwrap_or(argument)
 }
 
 /// The two words of `acme/shop`, if the argument is one whose name a pair has as the second.
 #[must_use]
 pub fn words<'t>(pointer: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
-    let (_, name) = pointer.rsplit_once('/')?;
+    let (_, name) = rsplit_once(pointer, '/')?;
     words_of(name, text)
 }
 
 fn words_of<'t>(name: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
-    let (first, second) = text.split_once('/')?;
-    let is_second = PAIRS.iter().any(|(_, second)| is_named(name, second));
-    let fits = is_second && !first.is_empty() && !second.is_empty() && !second.contains('/');
+    let (first, second) = split_once(text, '/')?;
+    let name = stem(name);
+    let is_second = PAIRS.iter().any(|(_, second)| is_same(name, second));
+    let fits = is_second && !first.is_empty() && !second.is_empty() && !has(second, '/');
     fits.then_some((first, second))
 }
 
@@ -141,8 +140,6 @@ fn joins(key: &ValueKey, instruction: &str) -> Hashes {
 /// What separates the words of an instruction.
 const GAPS: [char; 11] = [' ', '\t', '\n', '\r', ',', ';', '(', ')', '"', '`', '\''];
 
-const SLASHES: [char; 2] = ['/', '\\'];
-
 /// Folders in the paths of one instruction, and words with which its paths end. An instruction has at most 16 KiB, so
 /// ordinary ones have fewer.
 pub const MAX_FOLDERS: usize = 1_024;
@@ -156,8 +153,10 @@ fn folders(key: &ValueKey, instruction: &str) -> Hashes {
     let words: Hashes = words.iter().filter_map(|word| itself(key, word)).collect();
     let (mut folders, mut ends) = (Hashes::default(), Hashes::default());
     // "a@x.com/b@x.com" lists addresses.
-    let are_addresses =
-        |path: &str| path.split(SLASHES).all(|word| word.find('@').is_some_and(|at| at > 0));
+    let are_addresses = |path: &str| {
+        path.split(SLASHES)
+            .all(|word| split_once(word, '@').is_some_and(|(name, _)| !name.is_empty()))
+    };
     let paths = paths.iter().map(|path| path.trim_end_matches(is_edge));
     for path in paths.filter(|it| !is_url(it) && !are_addresses(it)) {
         if ends.len() < MAX_FOLDERS {
@@ -201,7 +200,7 @@ pub fn itself(key: &ValueKey, path: &str) -> Option<u64> {
 /// A component such as `.` has no normal form.
 fn of_last(key: &ValueKey, kind: &[u8], path: &str) -> Option<u64> {
     let mut form = Form::new();
-    path.rsplit(SLASHES).find_map(|part| Some(key.hash(&[kind, form.of(part)?].concat())))
+    path.rsplit(SLASHES).find_map(|part| Some(key.of_kind(kind, form.of(part)?)))
 }
 
 /// The hashes of the words that a call names together, and that are not known together: neither the instruction joins
@@ -263,10 +262,8 @@ fn each_pair<'v>(input: &'v Json, found: &mut dyn FnMut(&'v str, &'v str)) -> bo
         if let Some((first, second)) = words_of(name, text) {
             found(first, second);
         }
-        for second in seconds(name) {
-            for &(_, other) in named.iter().filter(|(other, _)| is_named(other, second)) {
-                found(text, other);
-            }
+        for (_, other) in named.iter().filter(|(other, _)| is_named_pair(name, other)) {
+            found(text, other);
         }
     }
     all
@@ -302,7 +299,7 @@ pub fn pair(key: &ValueKey, first: &str, second: &str) -> Option<u64> {
 /// The hash of a word that is joined with one before it.
 #[must_use]
 pub fn second(key: &ValueKey, word: &str) -> Option<u64> {
-    Some(key.hash(&[b"\xff/", Form::new().of(word)?].concat()))
+    Some(key.of_kind(b"\xff/", Form::new().of(word)?))
 }
 
 /// The hash that says that an instruction has more second words than fit: each word can be one.

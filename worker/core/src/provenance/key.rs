@@ -32,8 +32,23 @@ impl ValueKey {
     /// The hash of a text whose normal form is another value. No normal form begins with the byte 0xff.
     #[must_use]
     pub fn verbatim(&self, text: &str) -> u64 {
-        self.hash(&[b"\xff\"", text.trim().as_bytes()].concat())
+        self.of_kind(b"\xff\"", text.trim().as_bytes())
     }
+
+    /// The hash of something else than a value. The kind begins with the byte 0xff.
+    // Inlined into each caller, it takes much more code.
+    #[inline(never)]
+    #[must_use]
+    pub fn of_kind(&self, kind: &[u8], text: &[u8]) -> u64 {
+        self.hash(&[kind, text].concat())
+    }
+}
+
+/// Whether a set has a hash.
+#[inline(never)]
+#[must_use]
+pub fn has(hashes: &Hashes, hash: u64) -> bool {
+    hashes.contains(&hash)
 }
 
 /// A set of hashes. They are uniform already, so they are not hashed again.

@@ -7,6 +7,12 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::normal::MAX_VALUE_BYTES;
+use super::search::{
+    decimal, has, is_in, is_one_of, is_same, rsplit_once, split_once, trim_end, trim_start,
+};
+
+/// What separates the folders of a path.
+pub const SLASHES: [char; 2] = ['/', '\\'];
 
 /// Bytes of a host name (RFC 1035).
 const MAX_HOST_BYTES: usize = 253;
@@ -97,8 +103,8 @@ impl<'t> Link<'t> {
             return None;
         }
         let own_port = match scheme {
-            _ if scheme.eq_ignore_ascii_case("https") => ":443",
-            _ if scheme.eq_ignore_ascii_case("http") => ":80",
+            _ if is_same(scheme, "https") => ":443",
+            _ if is_same(scheme, "http") => ":80",
             _ => "",
         };
         let is_end = |byte: u8| matches!(byte, b'/' | b'?' | b'#');
@@ -108,15 +114,16 @@ impl<'t> Link<'t> {
             Some(host) if !own_port.is_empty() => host,
             _ => authority,
         };
-        let (name, port) = match host.rsplit_once(':') {
+        let (name, port) = match rsplit_once(host, ':') {
             Some((name, port)) if !port.ends_with(']') => (name, port),
             _ => (host, "0"),
         };
-        if !is_host(name) || port.parse::<u16>().is_err() || port.starts_with('+') {
+        let is_port = decimal(port).is_some_and(|port| port <= 0xffff) && !port.starts_with('+');
+        if !is_host(name) || !is_port {
             return None;
         }
-        let (before, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-        let (path, query) = before.split_once('?').unwrap_or((before, ""));
+        let (before, fragment) = split_once(rest, '#').unwrap_or((rest, ""));
+        let (path, query) = split_once(before, '?').unwrap_or((before, ""));
         let web = scheme.is_empty() || !own_port.is_empty();
         // Without the port, host and path are not one piece of the text.
         let place = (web && host.len() == authority.len()).then_some(place);
@@ -124,20 +131,26 @@ impl<'t> Link<'t> {
         Some(Self { host, place, page, path, query, fragment })
     }
 
-    /// The names in the query, each with its value.
-    pub fn query_pairs(&self) -> impl Iterator<Item = (&'t str, &'t str)> + use<'t> {
-        self.query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+    /// Calls `found` with each name in the query and its value.
+    pub fn each_query_pair(&self, found: &mut dyn FnMut(&'t str, &'t str)) {
+        for pair in self.query.split('&') {
+            let (name, value) = split_once(pair, '=').unwrap_or((pair, ""));
+            found(name, value);
+        }
     }
 
-    /// What the query carries: its values, and names that [no API has](is_plain_name), have no value, or are too many, since
-    /// names can carry data too.
-    pub fn query_parts(&self) -> impl Iterator<Item = &'t str> + use<'t> {
+    /// Calls `found` with what the query carries: its values, and names that [no API has](is_plain_name), have no value, or
+    /// are too many, since names can carry data too. Some are empty.
+    pub fn each_query_part(&self, found: &mut dyn FnMut(&'t str)) {
         const MAX_PLAIN_NAMES: usize = 8;
-        let parts = self.query_pairs().enumerate().map(|(at, (name, value))| {
-            let plain = at < MAX_PLAIN_NAMES && !value.is_empty() && is_plain_name(name);
-            [if plain { "" } else { name }, value]
+        let mut names = 0;
+        self.each_query_pair(&mut |name, value| {
+            names += 1;
+            if names > MAX_PLAIN_NAMES || value.is_empty() || !is_plain_name(name) {
+                found(name);
+            }
+            found(value);
         });
-        parts.flatten()
     }
 }
 
@@ -170,17 +183,15 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 /// `http:` or `https:`, with which clients go to a host, however many slashes follow. Nothing follows the name of the
 /// scheme in `http:`.
 fn is_web(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, rest)) = split_once(text, ':') else { return false };
     let is_more = |next: char| next.is_alphanumeric() || "/\\[@%&#?".contains(next);
-    (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
-        && rest.starts_with(is_more)
+    is_one_of(&["http", "https"], scheme) && rest.starts_with(is_more)
 }
 
 /// A host with or without a path, which clients turn into a link.
 fn is_place(text: &str) -> bool {
     let end = text.bytes().position(ends_place).unwrap_or(text.len());
-    text.split_at_checked(end)
-        .is_some_and(|(host, rest)| is_linked(host, rest.trim_end_matches(':')))
+    text.split_at_checked(end).is_some_and(|(host, rest)| is_linked(host, trim_end(rest, &[':'])))
 }
 
 /// What ends a host in a place.
@@ -190,8 +201,8 @@ fn ends_place(byte: u8) -> bool {
 
 /// Whether clients make a link of a host that is followed by `rest`, which is empty or [ends](ends_place) the host.
 fn is_linked(host: &str, rest: &str) -> bool {
-    let Some((before, last)) = host.trim_end_matches('.').rsplit_once('.') else { return false };
-    let www = before.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
+    let Some((before, last)) = rsplit_once(trim_end(host, &['.']), '.') else { return false };
+    let www = before.get(..4).is_some_and(|start| is_same(start, "www."));
     // `x.y?.z` and `is it x.y?` have no query.
     let is_more = |byte: &u8| !matches!(byte, b'?' | b'.' | b'(' | b'[' | b',' | b';' | b')');
     let goes_on = match rest.as_bytes() {
@@ -218,40 +229,23 @@ fn is_network(address: Ipv4Addr, rest: &str) -> bool {
     let end = rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(rest.len());
     let Some((bits, after)) = rest.split_at_checked(end) else { return false };
     let ends = after.is_empty() || after.starts_with([',', ';', ')', '\'']);
-    let bits = bits.parse::<u32>().ok().filter(|bits| (8..32).contains(bits));
+    let bits = decimal(bits).filter(|bits| (8..32).contains(bits));
     ends && bits.is_some_and(|bits| u32::from(address).trailing_zeros() >= 32 - bits)
 }
 
 /// Whether a host without a path is code, by its name and by what follows it.
 fn is_code(host: &str, after: &str) -> bool {
-    let is_identifier = |label: &str| {
-        !label.starts_with(|first: char| first.is_ascii_digit()) && !label.contains('-')
-    };
+    let is_identifier =
+        |label: &str| !label.starts_with(|first: char| first.is_ascii_digit()) && !has(label, '-');
     let mut labels = host.rsplit('.');
     let (last, before) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
     let own = host.strip_prefix("self.").or_else(|| host.strip_prefix("this.")).unwrap_or(host);
     let called = after.starts_with('(') && is_in(FUNCTIONS, last) && own.split('.').count() == 2;
-    let has = |words: &str, label: &str| words.split(' ').any(|it| it.eq_ignore_ascii_case(label));
+    let lists = |words: &str, label: &str| words.split(' ').any(|it| is_same(it, label));
     // Nobody can register a domain with `_` in its name.
     (called && host.split('.').all(is_identifier))
-        || before.contains('_')
-        || CODE.iter().any(|(first, second)| has(second, last) && has(first, before))
-}
-
-/// Whether a list has the name, in any case.
-// Inlined into each caller, it takes much more code.
-#[inline(never)]
-#[must_use]
-pub fn is_one_of(list: &[&str], name: &str) -> bool {
-    list.iter().any(|listed| listed.eq_ignore_ascii_case(name))
-}
-
-/// The same for a sorted list in lower case.
-#[inline(never)]
-#[must_use]
-pub fn is_in(list: &[&str], name: &str) -> bool {
-    let lower = || name.bytes().map(|byte| byte.to_ascii_lowercase());
-    list.binary_search_by(|listed| listed.bytes().cmp(lower())).is_ok()
+        || has(before, '_')
+        || CODE.iter().any(|(first, second)| lists(second, last) && lists(first, before))
 }
 
 /// A host in the spelling that every client takes for the same host.
@@ -260,7 +254,7 @@ fn is_host(name: &str) -> bool {
         return address.strip_suffix(']').is_some_and(|it| it.parse::<Ipv6Addr>().is_ok());
     }
     // Clients take a name whose last label is a number, `0x7f` or `0177` for an IPv4 address.
-    let last = name.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    let last = trim_end(name, &['.']).rsplit('.').next().unwrap_or_default();
     if last.starts_with(|first: char| first.is_ascii_digit()) {
         return name.parse::<Ipv4Addr>().is_ok();
     }
@@ -279,7 +273,7 @@ fn is_name(name: &str) -> bool {
 pub fn is_address(text: &str) -> bool {
     let is_part =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-');
-    let Some((local, domain)) = text.split_once('@') else { return false };
+    let Some((local, domain)) = split_once(text, '@') else { return false };
     !local.is_empty()
         && text.len() <= MAX_VALUE_BYTES
         && local.bytes().all(is_part)
@@ -289,7 +283,7 @@ pub fn is_address(text: &str) -> bool {
 
 /// A host of mail. `tool@1.2.3` is a version.
 fn is_domain(name: &str) -> bool {
-    let last = name.rsplit_once('.').map(|(_, last)| last);
+    let last = rsplit_once(name, '.').map(|(_, last)| last);
     last.is_some_and(|last| !last.starts_with(|first: char| first.is_ascii_digit()))
         && is_name(name)
 }
@@ -303,7 +297,7 @@ pub fn each_address<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) {
         let local = before.iter().rev().take_while(|byte| is_part(byte)).count();
         let domain = after.iter().skip(1).take_while(|byte| is_part(byte)).count();
         let address = token.get(at - local..at + 1 + domain).unwrap_or_default();
-        let address = address.trim_end_matches(['.', '-', '_', '+']);
+        let address = trim_end(address, &['.', '-', '_', '+']);
         if is_address(address) {
             found(address);
         } else if local == 0
@@ -322,7 +316,7 @@ fn unusual_address(token: &str, at: usize, domain: usize) -> Option<&str> {
     };
     let name = token.get(..at)?.char_indices().rev().take(MAX_LOCAL_CHARACTERS);
     let (begin, _) = name.take_while(|(_, character)| !is_around(*character)).last()?;
-    let host = token.get(at + 1..at + 1 + domain)?.trim_end_matches(['.', '-', '_', '+']);
+    let host = trim_end(token.get(at + 1..at + 1 + domain)?, &['.', '-', '_', '+']);
     let address = token.get(begin..at + 1 + host.len())?;
     is_domain(host).then_some(address)
 }
@@ -337,11 +331,12 @@ pub fn each_url<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) -> bool {
         let Some((_, url)) = rest.split_at_checked(at) else { break };
         let (url, after) = url.split_at_checked(url_bytes(url)).unwrap_or((url, ""));
         let ends = ['.', ',', ';', ':', '!', '?', '\'', '*'];
-        let url = url.trim_end_matches(ends);
-        let url = url.strip_suffix(TYPOGRAPHIC).map_or(url, |url| url.trim_end_matches(ends));
+        let url = trim_end(url, &ends);
+        let url = url.strip_suffix(TYPOGRAPHIC).map_or(url, |url| trim_end(url, &ends));
         // Markdown's emphasis, as in `_x.com_`.
         let mark = rest.get(..at).and_then(|before| before.chars().next_back());
-        let url = url.trim_end_matches(|last| matches!(last, '_' | '~') && mark == Some(last));
+        let mark = mark.filter(|mark| matches!(mark, '_' | '~'));
+        let url = trim_end(url, mark.as_slice());
         if !url.is_empty() {
             found(url);
             any = true;
@@ -429,12 +424,12 @@ fn place_start(token: &str, part_at: usize, part: &str) -> Option<usize> {
         return None;
     }
     let part_end = part_at + part.len();
-    let marked = part.trim_start_matches('_');
-    let rest = marked.trim_start_matches(['.', '@']);
+    let marked = trim_start(part, &['_']);
+    let rest = trim_start(marked, &['.', '@']);
     let end = rest.bytes().position(ends_place).unwrap_or(rest.len());
     let host = rest.get(..end)?;
     // `_x.com_` is in Markdown's emphasis.
-    let host = if marked.len() < part.len() { host.trim_end_matches('_') } else { host };
+    let host = if marked.len() < part.len() { trim_end(host, &['_']) } else { host };
     let after = token.get(part_end - rest.len() + end..).unwrap_or_default();
     let is_place = match end < rest.len() {
         true => is_linked(host, after),
@@ -450,13 +445,12 @@ fn place_start(token: &str, part_at: usize, part: &str) -> Option<usize> {
 
 /// Slashes and backslashes in any number, after which browsers expect a host with a dot in it.
 fn goes_to_host(text: &str) -> bool {
-    let is_slash = |character: char| matches!(character, '/' | '\\');
-    let rest = text.trim_start_matches(is_slash);
+    let rest = trim_start(text, &SLASHES);
     let slashes = text.len() - rest.len();
     let rest = rest.get(..rest.floor_char_boundary(MAX_HOST_BYTES)).unwrap_or_default();
-    let rest = rest.trim_start_matches('@');
+    let rest = trim_start(rest, &['@']);
     let end = rest.bytes().position(|byte| ends_place(byte) || byte == b'\\').unwrap_or(rest.len());
-    slashes >= 2 && rest.get(..end).is_some_and(|host| host.contains('.') && is_host(host))
+    slashes >= 2 && rest.get(..end).is_some_and(|host| has(host, '.') && is_host(host))
 }
 
 /// The bytes of the URL with which a text begins: up to a quote or to a parenthesis that it did not open. A host without

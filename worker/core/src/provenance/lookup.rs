@@ -7,8 +7,9 @@ use super::extract;
 use super::hidden::{self, MAX_LINKS};
 use super::joined;
 use super::leaves::{each_leaf, each_value};
-use super::link::{self, Link};
+use super::link::{self, Link, SLASHES};
 use super::normal::{Form, MAX_VALUE_BYTES, decodings, is_exact};
+use super::search::{lower as lower_case, rsplit_once, split_once};
 use super::{Destinations, Level, ValueKey};
 use crate::json::Json;
 
@@ -23,7 +24,7 @@ pub struct Found {
     pub source: Option<u32>,
 }
 
-const NOWHERE: Found = Found { level: Level::Nowhere, source: None };
+pub(super) const NOWHERE: Found = Found { level: Level::Nowhere, source: None };
 const ALLOWED: Found = Found { level: Level::Allowed, source: None };
 
 /// The values that are known in a run.
@@ -47,6 +48,16 @@ pub fn sink(
     known: &dyn Known,
 ) -> Option<Found> {
     judged(key, (value, named), allowed, known, each_leaf)
+}
+
+/// The same for one text.
+pub(super) fn text(
+    key: &ValueKey,
+    text: &str,
+    allowed: &Destinations,
+    known: &dyn Known,
+) -> Option<Found> {
+    (!text.is_empty()).then(|| Lookup::new(key, allowed, known).text(text))
 }
 
 /// As [`sink`], but the names of members are not judged: the tool's schema says which ones are its own.
@@ -148,13 +159,21 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
 /// Where a value as a whole was found. Its parts do not count.
 #[must_use]
 pub fn known_whole(key: &ValueKey, value: &Json, known: &dyn Known) -> Option<Found> {
-    let none = Destinations::default();
-    let mut lookup = Lookup::new(key, &none, known);
     match value {
-        Json::String(text) => lookup.whole(text).filter(|_| is_exact(text)),
-        _ => lookup.whole_json(value),
+        Json::String(text) => known_text(key, text, known),
+        _ => Lookup::new(key, &NONE, known).whole_json(value),
     }
 }
+
+/// The same for a text.
+#[must_use]
+pub fn known_text(key: &ValueKey, text: &str, known: &dyn Known) -> Option<Found> {
+    is_exact(text).then(|| Lookup::new(key, &NONE, known).whole(text)).flatten()
+}
+
+/// No allow-list.
+static NONE: Destinations =
+    Destinations { accounts: Vec::new(), domains: Vec::new(), hosts: Vec::new() };
 
 /// Whether the normal form of a value is the value.
 fn has_form(value: &Json) -> bool {
@@ -288,39 +307,36 @@ impl<'a> Lookup<'a> {
         if self.take_room().is_none() {
             return NOWHERE;
         }
-        let link = link::is_url(text.trim()).then(|| Link::parse(text.trim())).flatten();
-        let plain = link.filter(|link| is_plain(text.trim(), link));
-        let whole = self.whole(text);
-        let whole = match plain.and_then(|link| link.place) {
-            Some(place) => higher(whole, self.place(place)),
-            None => whole,
+        let trimmed = text.trim();
+        let is_url = link::is_url(trimmed);
+        let link = is_url.then(|| Link::parse(trimmed)).flatten();
+        let plain = link.filter(|link| is_plain(trimmed, link));
+        let mut whole = self.whole(text);
+        if let Some(place) = plain.and_then(|link| link.place) {
+            whole = higher(whole, self.place(place));
+        }
+        if self.is_allowed(trimmed, link) {
+            whole = higher(whole, Some(ALLOWED));
+        }
+        if let Some(found) = whole {
+            return found;
+        }
+        let found = match plain {
+            Some(link) => self.link(link),
+            None if is_url || !trimmed.contains(SLASHES) => NOWHERE,
+            None => self.path(trimmed),
         };
-        if self.is_allowed(text.trim(), link) {
-            return higher(whole, Some(ALLOWED)).unwrap_or(ALLOWED);
-        }
-        match (whole, plain) {
-            (Some(found), _) => found,
-            (None, Some(link)) => {
-                let found = self.link(link);
-                self.lowered(text.trim(), found)
-            }
-            (None, None) if link::is_url(text.trim()) => NOWHERE,
-            (None, None) if text.contains(['/', '\\']) => {
-                let found = self.path(text.trim());
-                self.lowered(text.trim(), found)
-            }
-            (None, None) => NOWHERE,
-        }
+        self.lowered(trimmed, found)
     }
 
     /// Whether the allow-list has the host, the domain of an address, or the account.
     fn is_allowed(&mut self, text: &str, link: Option<Link<'_>>) -> bool {
         let allowed = self.allowed;
         if let Some(link) = link {
-            return !allowed.hosts.is_empty() && allowed.has_host(&link.host.to_ascii_lowercase());
+            return !allowed.hosts.is_empty() && allowed.has_host(&lower_case(link.host));
         }
         if !allowed.domains.is_empty() && link::is_address(text) {
-            return allowed.has_address(&text.to_ascii_lowercase());
+            return allowed.has_address(&lower_case(text));
         }
         let is_account = !allowed.accounts.is_empty() && is_exact(text);
         let account = is_account.then(|| self.form.of(text)).flatten();
@@ -334,23 +350,28 @@ impl<'a> Lookup<'a> {
         let Some(host) = self.place(link.host) else { return NOWHERE };
         let goes = |part: &Found| host.level <= Level::Trusted || part.level != Level::Trusted;
         let mut lowest = host;
+        let mut add = |found: Option<Found>| {
+            lowest = lower(Some(lowest), found.filter(goes).unwrap_or(NOWHERE));
+        };
         let page = link.page.and_then(|page| self.place(page));
-        let path = page.is_none().then(|| link.path.split('/')).into_iter().flatten();
-        for component in path.filter(|component| !component.is_empty()) {
-            let found = self.component(component).filter(goes);
-            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
+        if page.is_none() {
+            let components = link.path.split('/').filter(|component| !component.is_empty());
+            components.for_each(|component| add(self.component(component)));
         }
-        for part in link.query_parts().chain([link.fragment]).filter(|part| !part.is_empty()) {
-            let found = self.part(part).filter(goes);
-            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
-        }
+        let mut part = |part: &str| {
+            if !part.is_empty() {
+                add(self.part(part));
+            }
+        };
+        link.each_query_part(&mut part);
+        part(link.fragment);
         page.map_or(lowest, |page| lower(Some(lowest), page))
     }
 
     /// A path by its components. A path with `..` leads elsewhere than its components say.
     fn path(&mut self, path: &str) -> Found {
         let mut lowest = None;
-        for part in path.split(['/', '\\']).filter(|part| !matches!(*part, "" | ".")) {
+        for part in path.split(SLASHES).filter(|part| !matches!(*part, "" | ".")) {
             lowest = Some(lower(lowest, self.component(part).unwrap_or(NOWHERE)));
         }
         lowest.unwrap_or(NOWHERE)
@@ -388,7 +409,7 @@ impl<'a> Lookup<'a> {
 /// of any length.
 fn is_plain(url: &str, link: &Link<'_>) -> bool {
     let path = link.path.strip_prefix('/').unwrap_or(link.path);
-    let before_last = path.rsplit_once('/').map(|(before, _)| before);
+    let before_last = rsplit_once(path, '/').map(|(before, _)| before);
     let pairs = Some(link.query).filter(|query| !query.is_empty()).map(|query| query.split('&'));
     url.len() <= MAX_VALUE_BYTES
         && is_exact(url)
@@ -399,18 +420,20 @@ fn is_plain(url: &str, link: &Link<'_>) -> bool {
 /// The members of a list: addresses and URLs, with `,` or `;` between them. The member of `Alice <alice@x.com>` and of
 /// `"Smith, Alice" <alice@x.com>` is its address. `None` if the text is not such a list. Numbers are in none: some readers
 /// take `12,4500` for one.
-fn members(text: &str) -> Option<impl Iterator<Item = &str>> {
-    let members = || {
-        let mut is_quoted = false;
-        let is_end = move |letter: char| {
-            is_quoted ^= letter == '"';
-            !is_quoted && is_separator(letter)
-        };
-        text.split(is_end).map(member)
+fn members(text: &str) -> Option<Vec<&str>> {
+    if !text.contains([',', ';', '<']) && !text.starts_with("mailto:") {
+        return None;
+    }
+    let mut is_quoted = false;
+    let is_end = |letter: char| {
+        is_quoted ^= letter == '"';
+        !is_quoted && is_separator(letter)
     };
-    let is_list = (text.contains([',', ';', '<']) || text.starts_with("mailto:"))
-        && members().all(|member| member.is_some());
-    is_list.then(|| members().flatten())
+    let mut members = Vec::new();
+    for part in text.split(is_end) {
+        members.push(member(part)?);
+    }
+    Some(members)
 }
 
 const fn is_separator(letter: char) -> bool {
@@ -419,7 +442,7 @@ const fn is_separator(letter: char) -> bool {
 
 fn member(text: &str) -> Option<&str> {
     let text = text.trim();
-    let address = match text.split_once('<') {
+    let address = match split_once(text, '<') {
         // A server that ignores quotes would take what is between two separators for one more member.
         Some((name, address))
             if !name.contains(['@', '>', '\n', '\r']) && name.matches(is_separator).count() < 2 =>

@@ -36,6 +36,7 @@ pub mod reference;
 pub mod result;
 pub mod roles;
 pub mod run;
+mod search;
 pub mod sinks;
 pub mod undeclared;
 

@@ -89,6 +89,18 @@ pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
+/// The name of a member that a step of a JSON Pointer has.
+pub(super) fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+/// The first step of a JSON Pointer, and the pointer that is left below it. `None` if the pointer has no step.
+#[inline(never)]
+pub(super) fn first_step(pointer: &str) -> Option<(&str, &str)> {
+    let steps = pointer.strip_prefix('/')?;
+    steps.split_at_checked(steps.find('/').unwrap_or(steps.len()))
+}
+
 /// A step into a JSON value.
 #[derive(Debug, Clone, Copy)]
 pub enum Step<'i> {

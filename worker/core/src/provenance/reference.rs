@@ -4,7 +4,7 @@
 //! Mentions of single people are not found: an answer often names whom it answers, and only that person is told. Nor are
 //! bots that [`BOTS`] and [`PROGRAMS`] do not have, because a text cannot tell them from people and from code.
 
-use super::link::{is_in, is_one_of};
+use super::search::{ends_with_any, has, is_in, is_one_of, split_once, trim_end};
 
 /// Bots that act on what somebody writes to them. So does each name that ends with `bot`. Sorted.
 const BOTS: &[&str] = &[
@@ -62,13 +62,13 @@ pub fn each_reference<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
     for line in text.split(['\n', '\r']).filter(|line| is_command(line)) {
         line.split_whitespace().for_each(|word| found(word.strip_prefix('@').unwrap_or(word)));
     }
-    for sign in signs(text) {
+    each_sign(text, &mut |sign| {
         let Sign { before, mark, name, after } = sign;
         if let Some(repository) = sign.repository() {
             if mark != "@" || !is_used(before, repository) {
                 found(repository);
             }
-            continue;
+            return;
         }
         let marked = text.get(before.len()..=before.len() + name.len()).unwrap_or_default();
         let is_group = is_one_of(&GROUPS, name);
@@ -80,12 +80,12 @@ pub fn each_reference<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
             "@" if is_bot(name, after) && !is_glued => found(name),
             _ => {}
         }
-    }
+    });
 }
 
 /// Calls `found` with the owner and the repository of each reference such as `acme/shop#12`.
 pub fn each_repository<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
-    signs(text).filter_map(|sign| sign.repository()).for_each(found);
+    each_sign(text, &mut |sign| sign.repository().into_iter().for_each(&mut *found));
 }
 
 /// `@`, `#` or `!`, the name that follows it, and what is before the sign and after the name.
@@ -102,13 +102,13 @@ impl<'t> Sign<'t> {
     }
 }
 
-fn signs(text: &str) -> impl Iterator<Item = Sign<'_>> {
-    text.match_indices(['@', '#', '!']).filter_map(|(at, mark)| {
-        let (before, rest) = (text.get(..at)?, text.get(at + 1..)?);
+fn each_sign<'t>(text: &'t str, found: &mut dyn FnMut(Sign<'t>)) {
+    for (at, mark) in text.match_indices(['@', '#', '!']) {
+        let (Some(before), Some(rest)) = (text.get(..at), text.get(at + 1..)) else { return };
         let length = rest.bytes().take(MAX_NAME_BYTES).take_while(|byte| is_part(*byte)).count();
-        let (name, after) = rest.split_at_checked(length)?;
-        Some(Sign { before, mark, name, after })
-    })
+        let (name, after) = rest.split_at_checked(length).unwrap_or_default();
+        found(Sign { before, mark, name, after });
+    }
 }
 
 /// Whether a line is `/merge`, `/assign @eve`, `/start@some_bot` or `bors r+`. `/users` is a route or a file.
@@ -116,9 +116,9 @@ fn is_command(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let Some(first) = words.next() else { return false };
     match first.strip_prefix('/') {
-        Some(word) => match word.split_once('@') {
+        Some(word) => match split_once(word, '@') {
             Some((word, bot)) => {
-                !word.is_empty() && !bot.is_empty() && [word, bot].concat().bytes().all(is_part)
+                [word, bot].iter().all(|name| !name.is_empty() && name.bytes().all(is_part))
             }
             None => is_in(COMMANDS, word),
         },
@@ -137,7 +137,7 @@ fn is_bot(name: &str, after: &str) -> bool {
     }
     let is_next = |next: char| next.is_ascii_alphabetic();
     let is_member = || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(is_next));
-    is_in(BOTS, name) || (name.to_ascii_lowercase().ends_with("bot") && !is_member())
+    is_in(BOTS, name) || (ends_with_any(name, &["bot"]) && !is_member())
 }
 
 /// Whether what follows a repository is the number of an issue (`#12`, `!12`) or a commit (`@9f2c1ab`).
@@ -153,7 +153,7 @@ fn is_reference(mark: &str, name: &str) -> bool {
 /// Whether a repository at the end of a text is an action that a workflow of GitHub uses, as in `uses: actions/checkout@…`.
 fn is_used(before: &str, repository: &str) -> bool {
     let before = before.strip_suffix(repository).unwrap_or_default();
-    before.trim_end_matches([' ', '"', '\'']).ends_with("uses:")
+    trim_end(before, &[' ', '"', '\'']).ends_with("uses:")
 }
 
 /// The owner and the repository at the end of a text. The end of a URL is no repository, nor is the end of a path that
@@ -162,8 +162,8 @@ fn repository(before: &str) -> Option<&str> {
     let is_path = |byte: &u8| is_part(*byte) || matches!(byte, b'.' | b'/');
     let bytes = before.bytes().rev().take(MAX_NAME_BYTES).take_while(is_path).count();
     let name = before.get(before.len() - bytes..)?;
-    let (owner, repository) = name.split_once('/')?;
-    let is_one = !owner.is_empty() && !owner.contains('.') && !repository.is_empty();
+    let (owner, repository) = split_once(name, '/')?;
+    let is_one = !owner.is_empty() && !has(owner, '.') && !repository.is_empty();
     is_one.then_some(name)
 }
 

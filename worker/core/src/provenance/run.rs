@@ -109,9 +109,15 @@ const _: () = assert!(MAX_RESULTS < NO_SOURCE as usize, "every source has a posi
 
 impl Known for RunValues {
     fn get(&self, hash: u64) -> Option<Found> {
-        let value = self.values.get(&hash)?;
+        let value = self.value(hash)?;
         let source = (value.source != NO_SOURCE).then(|| u32::from(value.source));
         Some(Found { level: value.level, source })
+    }
+}
+
+impl Known for Option<&RunValues> {
+    fn get(&self, hash: u64) -> Option<Found> {
+        (*self)?.get(hash)
     }
 }
 
@@ -212,8 +218,14 @@ impl RunValues {
         }
     }
 
+    // Inlined into each caller, a search of a hash table takes much more code.
+    #[inline(never)]
+    fn value(&self, hash: u64) -> Option<Value> {
+        self.values.get(&hash).copied()
+    }
+
     fn is_stated(&self, hash: u64) -> bool {
-        self.values.get(&hash).is_some_and(|value| value.level == Level::Instruction)
+        self.value(hash).is_some_and(|value| value.level == Level::Instruction)
     }
 
     fn state(&mut self, hash: u64) {
@@ -225,7 +237,7 @@ impl RunValues {
     }
 
     fn mark(&mut self, hash: u64, level: Level, source: u16) {
-        if self.values.contains_key(&hash) {
+        if self.value(hash).is_some() {
             return;
         }
         if self.marked >= MAX_MARKED_VALUES {
@@ -237,7 +249,7 @@ impl RunValues {
     }
 
     fn trust(&mut self, hash: u64, source: u16) {
-        if !self.closed && self.trusted < MAX_TRUSTED_VALUES && !self.values.contains_key(&hash) {
+        if !self.closed && self.trusted < MAX_TRUSTED_VALUES && self.value(hash).is_none() {
             self.trusted += 1;
             self.values.insert(hash, Value { level: Level::Trusted, source });
         }
@@ -247,9 +259,10 @@ impl RunValues {
     #[must_use]
     pub fn of_result(&self, observed: &Observed, source: Source) -> Option<Observation> {
         let other_key = self.key.is_some_and(|key| key != observed.key);
-        let fresh = |hashes: &[u64]| -> Vec<u64> {
-            let is_fresh = |hash: &&u64| other_key || !self.values.contains_key(*hash);
-            hashes.iter().filter(is_fresh).copied().collect()
+        let fresh = |hashes: &[u64]| {
+            let mut fresh = hashes.to_vec();
+            fresh.retain(|hash| other_key || self.value(*hash).is_none());
+            fresh
         };
         let mut observation = Observation {
             key: observed.key,
@@ -285,7 +298,7 @@ impl RunValues {
         (stated, planned): (Vec<u64>, Vec<u64>),
     ) -> Option<Observation> {
         let (mut sent, incomplete) = sent;
-        sent.retain(|hash| !self.values.contains_key(hash));
+        sent.retain(|hash| self.value(*hash).is_none());
         let room = MAX_MARKED_VALUES.saturating_sub(self.marked);
         let closed = !self.closed && (incomplete || sent.len() > room);
         sent.truncate(room);

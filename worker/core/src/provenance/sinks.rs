@@ -1,6 +1,6 @@
 //! The sinks and contents among the arguments of one call.
 
-use super::pointers::escaped;
+use super::pointers::{escaped, first_step};
 use super::{ArgumentRoles, Role};
 use crate::json::Json;
 
@@ -35,14 +35,9 @@ pub fn arguments<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Arg
         true => roles.iter().map(|(pointer, role)| (pointer.as_str(), *role)).collect(),
         false => Vec::new(),
     };
-    let mut found = Vec::new();
-    let whole = match below(input, &rules) {
-        Some(members) => members.into_iter().all(|(step, value, rules)| {
-            let pointer = ["/", &escaped(&step)].concat();
-            collect(&mut found, pointer, (Role::Sink, false), value, &rules, MAX_DEPTH)
-        }),
-        None => collect(&mut found, String::new(), (Role::Sink, false), input, &[], MAX_DEPTH),
-    };
+    let (mut found, own) = (Vec::new(), (Role::Sink, false));
+    let whole = members(&mut found, "", own, input, &rules, MAX_DEPTH)
+        .unwrap_or_else(|| collect(&mut found, String::new(), own, input, &[], MAX_DEPTH));
     (found, !whole)
 }
 
@@ -57,11 +52,7 @@ const ACTIONS: [&str; 3] = ["accept", "decline", "cancel"];
 #[must_use]
 pub fn answers<'a>(found: &mut Vec<Argument<'a>>, answers: &'a Json) -> bool {
     let mut add = |pointer: String, value: &'a Json| {
-        let fits = found.len() < MAX_SINKS;
-        if fits {
-            found.push(Argument { pointer, role: Role::Sink, named: false, value });
-        }
-        fits
+        collect(found, pointer, (Role::Sink, false), value, &[], 0)
     };
     let is_action = |name: &str, value: &Json| {
         name == "action" && value.as_str().is_some_and(|text| ACTIONS.contains(&text))
@@ -92,12 +83,9 @@ fn collect<'a>(
     let deeper = rules.iter().any(|(rest, _)| !rest.is_empty());
     if deeper
         && let Some(depth) = depth.checked_sub(1)
-        && let Some(members) = below(value, rules)
+        && let Some(whole) = members(found, &pointer, (role, named), value, rules, depth)
     {
-        return members.into_iter().all(|(step, value, rules)| {
-            let pointer = [&pointer, "/", &escaped(&step)].concat();
-            collect(found, pointer, (role, named), value, &rules, depth)
-        });
+        return whole;
     }
     if found.len() >= MAX_SINKS {
         return false;
@@ -106,40 +94,46 @@ fn collect<'a>(
     true
 }
 
-/// The members of an object or the items of an array, each with the rules that go on below it.
-fn below<'a, 'r>(
+/// Adds the members of an object or the items of an array, each with the rules that go on below it. `None` if the value is
+/// none of both.
+fn members<'a>(
+    found: &mut Vec<Argument<'a>>,
+    pointer: &str,
+    inherited: (Role, bool),
     value: &'a Json,
-    rules: &[Rule<'r>],
-) -> Option<Vec<(String, &'a Json, Vec<Rule<'r>>)>> {
-    let of = |step: &str, is_item: bool| {
-        let rules = rules.iter().filter_map(|rule| after(rule, step, is_item));
+    rules: &[Rule<'_>],
+    depth: usize,
+) -> Option<bool> {
+    let mut add = |step: &str, value: &'a Json, is_item: bool| {
+        let mut below = Vec::new();
         // A rule that names the step comes before one with `*`.
-        let (by_star, named): (Vec<_>, Vec<_>) = rules.partition(|(_, by_star)| *by_star);
-        named.into_iter().chain(by_star).map(|(rule, _)| rule).collect()
+        for by_star in [false, true] {
+            below.extend(rules.iter().filter_map(|rule| after(rule, step, is_item, by_star)));
+        }
+        collect(found, [pointer, "/", step].concat(), inherited, value, &below, depth)
     };
     match value {
-        Json::Object(members) => Some(
-            members.iter().map(|(name, value)| (name.clone(), value, of(name, false))).collect(),
-        ),
-        Json::Array(items) => Some(
-            items
-                .iter()
-                .enumerate()
-                .map(|(at, value)| (at.to_string(), value, of(&at.to_string(), true)))
-                .collect(),
-        ),
+        Json::Object(members) => {
+            Some(members.iter().all(|(name, value)| add(&escaped(name), value, false)))
+        }
+        Json::Array(items) => {
+            Some(items.iter().enumerate().all(|(at, value)| add(&at.to_string(), value, true)))
+        }
         _ => None,
     }
 }
 
-/// The rest of a rule after one step of the pointer, and whether `*` matched the step. It matches an item. For a sink it
-/// also matches a member, because a caller can send an object in place of an array.
-fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rule<'r>, bool)> {
-    let rest = rest.strip_prefix('/')?;
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (first, rest) = rest.split_at(end);
-    let by_star = first == "*" && (is_item || role == Role::Sink);
-    (by_star || first == escaped(step)).then_some(((rest, role), by_star))
+/// The rest of a rule after one step of the pointer, if the step, or the `*` in its place, is the rule's next one. `*`
+/// matches an item. For a sink it also matches a member, because a caller can send an object in place of an array.
+fn after<'r>(
+    &(rest, role): &Rule<'r>,
+    step: &str,
+    is_item: bool,
+    by_star: bool,
+) -> Option<Rule<'r>> {
+    let (first, rest) = first_step(rest)?;
+    let is_star = first == "*" && (is_item || role == Role::Sink);
+    (is_star == by_star && (is_star || first == step)).then_some((rest, role))
 }
 
 #[cfg(test)]

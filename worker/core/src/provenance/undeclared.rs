@@ -16,19 +16,19 @@ type IsOwn<'s> = dyn Fn(&str, &[Step<'_>]) -> bool + 's;
 
 /// The names in a call's arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Undeclared {
+pub struct Undeclared<'i> {
     /// Each name with its JSON Pointer. Not complete if there are `more`.
-    pub found: Vec<(String, String)>,
+    pub found: Vec<(String, &'i str)>,
     /// Whether there are more than [`MAX_UNDECLARED`], or longer ones than [`MAX_POINTER_BYTES`].
     pub more: bool,
 }
 
-impl Undeclared {
+impl<'i> Undeclared<'i> {
     /// The names of members in `input` that are not the tool's own. `is_own` gets a name and the steps to it.
     ///
     /// `passed_over` are parts of `input`. Their own names, and everything in them, are left out.
     #[must_use]
-    pub fn of(is_own: &IsOwn<'_>, input: &Json, passed_over: &[&Json]) -> Self {
+    pub fn of(is_own: &IsOwn<'_>, input: &'i Json, passed_over: &[&Json]) -> Self {
         let mut undeclared = Self::default();
         undeclared.look(&Search { is_own, passed_over }, input, &mut Vec::new());
         undeclared
@@ -36,41 +36,42 @@ impl Undeclared {
 
     /// `steps` lead to the value. A pointer is made only for what is found, so that long names above many values cost
     /// nothing.
-    fn look<'i>(&mut self, search: &Search<'_>, value: &'i Json, steps: &mut Vec<Step<'i>>) {
+    fn look(&mut self, search: &Search<'_>, value: &'i Json, steps: &mut Vec<Step<'i>>) {
         if self.more {
             return;
         }
+        let mut enter = |step: Step<'i>, value: &'i Json| {
+            if search.passed_over.iter().any(|other| ptr::eq(*other, value)) {
+                return;
+            }
+            steps.push(step);
+            if let Step::Member(name) = step
+                && !(search.is_own)(name, steps)
+            {
+                self.add(name, steps);
+            }
+            self.look(search, value, steps);
+            steps.pop();
+        };
         match value {
             Json::Array(items) => {
-                for (at, item) in items.iter().enumerate().filter(|(_, item)| search.goes_on(item))
-                {
-                    steps.push(Step::Item(at));
-                    self.look(search, item, steps);
-                    steps.pop();
-                }
+                items.iter().enumerate().for_each(|(at, item)| enter(Step::Item(at), item));
             }
             Json::Object(members) => {
-                for (name, member) in members.iter().filter(|(_, member)| search.goes_on(member)) {
-                    steps.push(Step::Member(name));
-                    if !(search.is_own)(name, steps) {
-                        self.add(name, steps);
-                    }
-                    self.look(search, member, steps);
-                    steps.pop();
-                }
+                members.iter().for_each(|(name, member)| enter(Step::Member(name), member));
             }
             _ => {}
         }
     }
 
-    fn add(&mut self, name: &str, steps: &[Step<'_>]) {
+    fn add(&mut self, name: &'i str, steps: &[Step<'_>]) {
         let bytes: usize = steps.iter().map(bytes).sum();
         if self.found.len() >= MAX_UNDECLARED || bytes > MAX_POINTER_BYTES {
             self.more = true;
             return;
         }
         let pointer = steps.iter().map(|step| ["/", &step.text()].concat()).collect();
-        self.found.push((pointer, name.to_owned()));
+        self.found.push((pointer, name));
     }
 }
 
@@ -86,12 +87,6 @@ struct Search<'s> {
     is_own: &'s IsOwn<'s>,
     /// A few: the arguments of a call that have a role.
     passed_over: &'s [&'s Json],
-}
-
-impl Search<'_> {
-    fn goes_on(&self, value: &Json) -> bool {
-        !self.passed_over.iter().any(|other| ptr::eq(*other, value))
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The values that a user's instruction states.
 
 use super::super::key::{Hashes, ValueKey};
-use super::super::link::{is_in, is_one_of};
 use super::super::normal::{Form, month};
+use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
 use super::scan::{Kind, scan};
 use super::text::{sorted, value};
 
@@ -53,7 +53,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     // A line break inside of a prompt is only where it was wrapped.
     let flat = instruction.replace(|character: char| character.is_whitespace(), " ");
     let numbers = self::numbers(&flat, &mut form);
-    let words: Vec<&str> = flat.split(' ').filter(|word| !word.is_empty()).collect();
+    let words = words(&flat);
     for (at, word) in words.iter().enumerate() {
         let next = words.get(at + 1).copied().unwrap_or_default();
         if !is_unit(next) && !is_part(&numbers, place(&flat, word)) {
@@ -87,6 +87,12 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     }
 }
 
+// Inlined into each caller, it takes much more code.
+#[inline(never)]
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
 /// Words that many tools take for each record or person. "Summarize all others" does not name `all`; only a quoted one
 /// does.
 const ALL: [&str; 8] =
@@ -103,6 +109,12 @@ const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '«', '»', '�
 #[inline(never)]
 fn bare(word: &str) -> &str {
     word.trim_matches(|character: char| !character.is_alphanumeric())
+}
+
+/// What is before and what after a part of a word.
+fn beside<'t>(word: &'t str, part: &str) -> (&'t str, &'t str) {
+    let (start, end) = place(word, part);
+    (word.get(..start).unwrap_or_default(), word.get(end..).unwrap_or_default())
 }
 
 /// Chinese, Japanese and Korean, and their punctuation.
@@ -153,7 +165,7 @@ const POINTED: [&str; 6] = ["BRL", "DKK", "EUR", "NOK", "RON", "TRY"];
 fn currency(word: &str) -> Option<(&'static str, &str)> {
     let text = bare(word);
     if !word.contains(char::is_alphabetic)
-        && let Some((_, currency)) = SIGNS.iter().find(|(sign, _)| word.contains(*sign))
+        && let Some((_, currency)) = SIGNS.iter().find(|(sign, _)| has(word, *sign))
     {
         return Some((*currency, text));
     }
@@ -162,7 +174,7 @@ fn currency(word: &str) -> Option<(&'static str, &str)> {
         return Some((*currency, ""));
     }
     CURRENCIES.iter().find_map(|currency| {
-        let number = text.strip_prefix(currency).or_else(|| text.strip_suffix(currency))?;
+        let number = text.strip_prefix(*currency).or_else(|| text.strip_suffix(*currency))?;
         (number.is_empty() || is_amount(number)).then_some((*currency, number))
     })
 }
@@ -171,19 +183,21 @@ fn currency(word: &str) -> Option<(&'static str, &str)> {
 /// and "EUR 1.200". `None` for any other word.
 fn with_thousands(previous: &str, word: &str, next: &str) -> Option<String> {
     let number = currency(word).map_or_else(|| bare(word), |(_, number)| number);
-    let (thousands, rest) = number.split_once('.')?;
+    let (thousands, rest) = number.split_at_checked(number.len().checked_sub(4)?)?;
+    let rest = rest.strip_prefix('.')?;
     let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = matches!(thousands.len(), 1..=3) && rest.len() == 3 && !thousands.starts_with('0');
+    let fits = matches!(thousands.len(), 1..=3) && !thousands.starts_with('0');
+    if !fits || !is_number(thousands) || !is_number(rest) {
+        return None;
+    }
     let ends = |word: &str| word.ends_with(['.', ',', ';', ':', '!', '?', ')']);
     // A currency with another number belongs to that.
-    let alone = |word| currency(word).filter(|(_, number)| !is_amount(number));
-    let beside = currency(word)
-        .or_else(|| alone(next).filter(|_| !ends(word)))
-        .or_else(|| alone(previous).filter(|_| !ends(previous)));
-    let is_thousands = fits && is_number(thousands) && is_number(rest);
-    beside
-        .filter(|(currency, _)| is_thousands && is_one_of(&POINTED, currency))
-        .map(|_| [thousands, rest].concat())
+    let is_beside = |it: &str, number: &str| it == word || !is_amount(number);
+    let places = [(word, ""), (next, word), (previous, previous)];
+    let (beside, _) = places.into_iter().find_map(|(it, before)| {
+        currency(it).filter(|(_, number)| !ends(before) && is_beside(it, number))
+    })?;
+    is_one_of(&POINTED, beside).then(|| [thousands, rest].concat())
 }
 
 /// Calls `found` with the names and numbers in a word: `acme/shop`, `shop` and `7` of `acme/shop#7`, `5` of `x=5`, `1200`
@@ -207,27 +221,24 @@ fn each_part<'t>(word: &'t str, found: &mut dyn FnMut(&'t str)) {
             }
         }
     }
-    let beside = currency(word).map(|(currency, number)| {
+    let with_currency = currency(word).map(|(currency, number)| {
         found(currency);
         number
     });
     let bare = bare(word);
-    let is_percent = word.split_once(bare).is_some_and(|(_, after)| after.starts_with('%'));
+    let is_percent = beside(word, bare).1.starts_with('%');
     let percent = Some(bare).filter(|number| is_percent && *number != "100");
-    for number in [beside, percent].into_iter().flatten().filter(|number| is_amount(number)) {
+    for number in [with_currency, percent].into_iter().flatten().filter(|number| is_amount(number))
+    {
         found(number);
     }
 }
 
 /// Whether a number ends before this text. `#7-8`, `#7.1` and `#7a` are none.
 fn is_end(after: &str) -> bool {
-    let mut characters = after.chars();
-    match characters.next() {
-        Some('.' | ',' | '-' | ':' | '/' | '\'' | '+') => {
-            !characters.next().is_some_and(char::is_alphanumeric)
-        }
-        next => !next.is_some_and(|next| next.is_alphanumeric() || next == '_'),
-    }
+    let rest = after.strip_prefix(['.', ',', '-', ':', '/', '\'', '+']).unwrap_or(after);
+    let is_sign = rest.len() < after.len();
+    !rest.starts_with(|next: char| next.is_alphanumeric() || (next == '_' && !is_sign))
 }
 
 /// Whether a text is a number, with or without separators.
@@ -252,7 +263,7 @@ fn numbers(text: &str, form: &mut Form) -> Vec<Place> {
     let mut places = Vec::new();
     scan(text, &mut |kind, span| {
         if kind == Kind::Value
-            && span.trim().contains(' ')
+            && has(span.trim(), ' ')
             && form.of(span).is_some_and(|form| !form.contains(&b' '))
         {
             insert(&mut places, place(text, span));
@@ -289,10 +300,11 @@ fn is_within(counting: &[Word], (start, end): Place) -> bool {
 
 /// Whether a group of words is one of these words, with nothing but punctuation beside it.
 fn only_counts(counting: &[Word], first: usize, group: &[&str]) -> bool {
-    let mut words =
-        group.iter().enumerate().filter(|(_, word)| word.contains(char::is_alphanumeric));
-    let (Some((at, _)), None) = (words.next(), words.next()) else { return false };
-    counting.binary_search_by_key(&(first + at), |(word, _)| *word).is_ok()
+    let mut words = group.iter().enumerate().filter(|(_, word)| !bare(word).is_empty());
+    let mut only = None;
+    let is_one = words.all(|(at, _)| only.replace(at).is_none());
+    let is_counting = |at| counting.binary_search_by_key(&(first + at), |(word, _)| *word).is_ok();
+    is_one && only.is_some_and(is_counting)
 }
 
 /// What a number counts if one of these words follows it.
@@ -311,9 +323,13 @@ const UNITS_WITHOUT_GAPS: [&str; 46] = [
     "千", "百", "亿", "億", "、", "시", "분", "초", "일", "월", "년", "주", "개월", "달", "만", "천", "억",
 ];
 
+#[inline(never)]
 fn is_unit(word: &str) -> bool {
-    is_in(&UNITS, bare(word)) || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(unit))
+    is_in(&UNITS, bare(word)) || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(*unit))
 }
+
+/// What can be before the number of a list item.
+const OPENING: [char; 8] = ['(', '[', '{', '"', '\'', '«', '“', '‘'];
 
 /// Hours of the clock, and what follows them.
 const HOURS: std::ops::RangeInclusive<u32> = 1..=12;
@@ -327,7 +343,7 @@ const NUMBER_SIGNS: [&str; 4] = ["no", "nr", "number", "num"];
 /// The places of numbers that identify nothing, in order: the numbers of list items, durations, times, and
 /// days of a month. A short id could be equal to such a number by accident.
 fn counting(text: &str) -> Vec<Word> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words(text);
     let mut counting: Vec<Word> = Vec::new();
     // The items of the list that the text is in, from 1 on. One item alone is no list.
     let (mut items, mut first_item) = (0, None);
@@ -336,9 +352,9 @@ fn counting(text: &str) -> Vec<Word> {
         if !is_amount(bare) {
             continue;
         }
-        let (opening, after) = word.split_once(bare).unwrap_or_default();
+        let (opening, after) = beside(word, bare);
         // A currency or a `#` makes it the number of something.
-        if !opening.chars().all(|character| "([{\"'«“‘".contains(character)) {
+        if !trim_start(opening, &OPENING).is_empty() {
             continue;
         }
         let found = (at, place(text, word));
@@ -347,7 +363,7 @@ fn counting(text: &str) -> Vec<Word> {
         // Nothing stands between the number and its unit or month.
         let next = if after.is_empty() { next } else { "" };
         let is_counted = is_unit(next);
-        let Ok(number) = bare.parse::<u32>() else {
+        let Some(number) = decimal(bare) else {
             // The half of a large number: `1.5亿`.
             if is_counted {
                 insert(&mut counting, found);
@@ -378,7 +394,7 @@ fn counting(text: &str) -> Vec<Word> {
 /// Whether an item of a list can begin at a place: at the beginning of a line, or after a sentence. The
 /// `13.` in `No. 13.` does not begin one.
 fn begins_item(text: &str, (start, _): Place, previous: &str) -> bool {
-    let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
+    let before = trim_end(text.get(..start).unwrap_or_default(), &[' ', '\t']);
     (before.is_empty() || before.ends_with(['\n', '.', ':', ';', '?', '!']))
         && !is_one_of(&NUMBER_SIGNS, bare(previous))
 }
@@ -386,12 +402,12 @@ fn begins_item(text: &str, (start, _): Place, previous: &str) -> bool {
 /// Whether a word is the name of a month. It begins with a capital, unlike the verb `may`.
 fn is_month(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
-        && month(word.to_ascii_lowercase().as_bytes()).is_some()
+        && month(lower(word).as_bytes()).is_some()
 }
 
 /// `Alice` of `Alice's`.
 fn without_possessive(word: &str) -> Option<&str> {
-    let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+    let word = trim_end(word, &['.', ',', ';', ':', '!', '?']);
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s"))
 }
 

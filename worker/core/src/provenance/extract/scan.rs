@@ -10,6 +10,7 @@ use super::super::class::{
 use super::super::link;
 use super::super::normal::MAX_VALUE_BYTES;
 use super::super::reference;
+use super::super::search::{trim_end, trim_start};
 
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,14 +74,14 @@ fn with_rest<'t>(text: &'t str, url: &'t str) -> &'t str {
         return url;
     };
     let is_around =
-        |(open, close): &(&str, &str)| before.ends_with(open) && after.starts_with(close);
-    if !url.contains(['/', '?', '#']) || AROUND.iter().any(is_around) {
+        |(open, close): (&str, &str)| before.ends_with(open) && after.starts_with(close);
+    if !url.contains(['/', '?', '#']) || AROUND.into_iter().any(is_around) {
         return url;
     }
     let after = after.get(..after.floor_char_boundary(MAX_VALUE_BYTES)).unwrap_or_default();
     let is_end = |character: char| character.is_whitespace() || character == '<';
     let glued = after.split(is_end).next().unwrap_or_default();
-    let next = glued.trim_start_matches([',', ';', '|', ')', '(', ']', '\'', '"']);
+    let next = trim_start(glued, &[',', ';', '|', ')', '(', ']', '\'', '"']);
     let is_next = (1..=MAX_AFTER_BYTES).contains(&(glued.len() - next.len())) && link::is_url(next);
     let is_short = glued.len() <= MAX_AFTER_BYTES && !glued.contains(char::is_alphanumeric);
     let is_more = !is_short && !is_next && glued != "'s";
@@ -157,6 +158,8 @@ struct Groups {
 }
 
 impl<'t> Scanner<'t, '_> {
+    // Inlined into each caller, it takes much more code.
+    #[inline(never)]
     fn value(&mut self, (start, end): Place) {
         if let Some(span) = self.text.get(start..end) {
             (self.found)(Kind::Value, span);
@@ -165,6 +168,7 @@ impl<'t> Scanner<'t, '_> {
 
     /// A quotation mark from `at` up to `after`: ends a quotation of this kind, and begins the next.
     /// So a single mark too many does not hide the quotations after it.
+    #[inline(never)]
     fn quote(&mut self, kind: usize, at: usize, after: usize) {
         let Some(open) = self.quotes.get_mut(kind) else { return };
         if let Some(start) = open.replace(after)
@@ -233,7 +237,7 @@ impl<'t> Scanner<'t, '_> {
             reference::each_repository(core, &mut |it| (self.found)(Kind::Value, it));
         }
         for part in core.split(is_between) {
-            let part = part.trim_start_matches(['#', '@']);
+            let part = trim_start(part, &['#', '@']);
             if part.len() > 1 && part.len() < core.len() {
                 (self.found)(Kind::Value, part);
             }
@@ -394,7 +398,7 @@ impl<'t> Scanner<'t, '_> {
         if class & SOFT != 0 && is_list && !field.bytes().all(class_of_number) {
             self.each(field, ',');
             // Most lines of code end with one.
-            self.each(field.trim_end_matches(';'), ';');
+            self.each(trim_end(field, &[';']), ';');
         }
         if class & HARD != 0 {
             self.each(line, '|');
@@ -402,12 +406,14 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
+    #[inline(never)]
     fn short(&mut self, text: &'t str, max: usize) {
         if text.len() <= max {
             (self.found)(Kind::Value, text);
         }
     }
 
+    #[inline(never)]
     fn each(&mut self, text: &'t str, separator: char) {
         if text.contains(separator) {
             text.split(separator).for_each(|item| self.short(item.trim(), MAX_FIELD_BYTES));

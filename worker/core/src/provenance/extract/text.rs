@@ -56,22 +56,32 @@ pub fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut
         }
         return;
     }
-    let mut found = |form: &[u8]| take(key.hash(form));
-    form.of(span).into_iter().for_each(&mut found);
-    form.in_any_case(span).into_iter().for_each(&mut found);
+    let mut found = |form: Option<&[u8]>| each_hash(key, form, take);
+    found(form.of(span));
+    found(form.in_any_case(span));
     let Some(link) = (kind == Kind::Link).then(|| Link::parse(span)).flatten() else { return };
     for place in [Some(link.host), link.place, link.page].into_iter().flatten() {
-        form.of_place(place).into_iter().for_each(&mut found);
+        found(form.of_place(place));
     }
     // If there is no more than the page, the span has this form, too.
     let page = link.page.filter(|page| page.len() < link.place.map_or(0, str::len));
-    page.and_then(|page| form.in_any_case(page)).into_iter().for_each(&mut found);
+    found(page.and_then(|page| form.in_any_case(page)));
     // A component is also a value of its own: an account, an identifier.
-    link.path.split('/').for_each(|component| form.each(component, &mut found));
-    let query = link.query_pairs().flat_map(|(name, value)| [name, value]);
-    for part in query.chain([link.host, link.fragment]) {
-        form.of(part).into_iter().for_each(&mut found);
+    for component in link.path.split('/') {
+        form.each(component, &mut |form| found(Some(form)));
     }
+    link.each_query_pair(&mut |name, value| {
+        found(form.of(name));
+        found(form.of(value));
+    });
+    found(form.of(link.host));
+    found(form.of(link.fragment));
+}
+
+// Inlined, it takes much more code.
+#[inline(never)]
+fn each_hash(key: &ValueKey, form: Option<&[u8]>, take: &mut dyn FnMut(u64)) {
+    form.into_iter().for_each(|form| take(key.hash(form)));
 }
 
 /// The hash of a value that has [more](is_exact) around it than prose could have.

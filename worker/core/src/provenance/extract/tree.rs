@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::super::key::{Hashes, ValueKey};
+use super::super::key::{self, Hashes, ValueKey};
 use super::super::leaves;
 use super::super::normal::decodings;
 use super::super::part::{Kind, MAX_READ_BYTES, Part, looks_like_json};
+use super::super::pointers::{first_step, unescaped};
 use super::super::result::{
     MAX_RESULT_VALUES, MAX_UNTRUSTED_VALUES, Observed, ResultLevel, ResultTrust,
 };
+use super::super::search::has;
 use super::scan::Kind as Span;
 use super::text::{Reader, sorted, verbatim};
 use crate::decode::binary;
@@ -34,8 +36,10 @@ impl Bounded {
         Self { hashes: Hashes::default(), max, incomplete: false }
     }
 
+    // Inlined into each caller, it takes much more code.
+    #[inline(never)]
     fn take(&mut self, hash: u64) {
-        if self.hashes.len() < self.max || self.hashes.contains(&hash) {
+        if self.hashes.len() < self.max || key::has(&self.hashes, hash) {
             self.hashes.insert(hash);
         } else {
             self.incomplete = true;
@@ -67,23 +71,28 @@ pub fn result(
         incomplete: false,
     };
     for part in parts {
+        let (level, rules) = match part.kind {
+            Kind::Whole => (server, rules.as_slice()),
+            _ => (no_pointer, &[][..]),
+        };
         match (part.kind, &part.value) {
             (Kind::Rest, _) => {}
-            (Kind::Whole, Some(value)) => values.of_json(value, server, &rules),
-            (Kind::Text, Some(value)) => values.of_json(value, no_pointer, &[]),
-            (Kind::Whole | Kind::Text, None) => values.of_text(&part.text, no_pointer),
             (Kind::File, _) => values.of_file(&part.text, no_pointer),
+            (_, Some(value)) => values.of_json(value, level, rules),
+            (_, None) => values.of_text(&part.text, no_pointer),
         }
     }
-    let Values { trusted, mut untrusted, incomplete, .. } = values;
+    let Values { trusted, untrusted, incomplete, .. } = values;
+    let is_incomplete = untrusted.incomplete || incomplete;
+    let mut untrusted = sorted(untrusted.hashes);
     // Most servers repeat their structured content as a text.
-    untrusted.hashes.retain(|hash| !trusted.hashes.contains(hash));
+    untrusted.retain(|hash| !key::has(&trusted.hashes, *hash));
     Observed {
         key: key.fingerprint(),
         // A missing trusted value only counts as seen nowhere.
-        incomplete: untrusted.incomplete || incomplete,
+        incomplete: is_incomplete,
         trusted: sorted(trusted.hashes),
-        untrusted: sorted(untrusted.hashes),
+        untrusted,
     }
 }
 
@@ -99,23 +108,25 @@ struct Values<'k> {
 impl Values<'_> {
     fn of_json(&mut self, value: &Json, level: ResultLevel, rules: &[Rule<'_>]) {
         let Self { key, trusted, untrusted, .. } = self;
-        let mut reader = Reader::new(key);
-        each_leaf(value, level, rules, &mut |leaf, level| {
-            if level == ResultLevel::Trusted {
-                of_leaf(&mut reader, leaf, &mut |hash| trusted.take(hash));
+        // The trusted values first: an attacker who repeats a value does not change who wrote it elsewhere.
+        for read in [ResultLevel::Trusted, ResultLevel::Untrusted] {
+            if rules.is_empty() && level != read {
+                continue;
             }
-        });
-        // An attacker who repeats a value does not change who wrote it elsewhere.
-        let mut reader = Reader::new(key);
-        each_leaf(value, level, rules, &mut |leaf, level| {
-            if level == ResultLevel::Untrusted {
+            let mut reader = Reader::new(key);
+            each_leaf(value, level, rules, &mut |leaf, level| {
+                if level != read {
+                    return;
+                }
                 of_leaf(&mut reader, leaf, &mut |hash| {
-                    if !trusted.hashes.contains(&hash) {
+                    if level == ResultLevel::Trusted {
+                        trusted.take(hash);
+                    } else if !key::has(&trusted.hashes, hash) {
                         untrusted.take(hash);
                     }
                 });
-            }
-        });
+            });
+        }
     }
 
     fn of_text(&mut self, whole: &str, level: ResultLevel) {
@@ -131,7 +142,7 @@ impl Values<'_> {
             reader.text(read, &mut |hash| into.take(hash));
         }
         // Its author could have hidden a value in the escapes of JSON that exceeds the bounds.
-        if level == ResultLevel::Untrusted && looks_like_json(read) && read.contains('\\') {
+        if level == ResultLevel::Untrusted && looks_like_json(read) && has(read, '\\') {
             let kinds = Escapes { backslash: true, ..Escapes::default() };
             reader.text(&escapes::decode(read, kinds).0, &mut |hash| into.take(hash));
         }
@@ -255,20 +266,18 @@ fn each_leaf(
         Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 let is_step = |step: &str| step == "*" || step.parse() == Ok(at);
-                each_leaf(item, level, &below(rules, is_step), found);
+                each_leaf(item, level, &below(rules, &is_step), found);
             }
         }
         Json::Object(fields) => {
             for (name, field) in fields {
                 let is_step = |step: &str| {
-                    (step == name && step != "*")
-                        || (step.contains('~')
-                            && step.replace("~1", "/").replace("~0", "~") == *name)
+                    (step == name && step != "*") || (has(step, '~') && unescaped(step) == *name)
                 };
                 if leaves::can_be_value(name) {
                     found(&Json::String(name.clone()), level);
                 }
-                each_leaf(field, level, &below(rules, is_step), found);
+                each_leaf(field, level, &below(rules, &is_step), found);
             }
         }
         _ => found(value, level),
@@ -293,11 +302,9 @@ fn misses((rest, level): &Rule<'_>, value: &Json) -> bool {
 }
 
 /// The rules that lead through a step.
-fn below<'r>(rules: &[Rule<'r>], is_step: impl Fn(&str) -> bool) -> Vec<Rule<'r>> {
+fn below<'r>(rules: &[Rule<'r>], is_step: &dyn Fn(&str) -> bool) -> Vec<Rule<'r>> {
     let rest = |(pointer, level): &Rule<'r>| {
-        let pointer = pointer.strip_prefix('/')?;
-        let end = pointer.find('/').unwrap_or(pointer.len());
-        let (step, rest) = pointer.split_at_checked(end)?;
+        let (step, rest) = first_step(pointer)?;
         is_step(step).then_some((rest, *level))
     };
     rules.iter().filter_map(rest).collect()

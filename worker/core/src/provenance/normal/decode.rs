@@ -1,5 +1,6 @@
 //! Decodings: other forms in which a text may carry a value.
 
+use super::super::search::has;
 use crate::decode::binary;
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters::plain;
@@ -24,7 +25,7 @@ pub fn decodings(text: &str) -> Vec<String> {
 }
 
 fn percent(text: &str) -> Option<String> {
-    text.contains('%').then(|| percent::decode(text)).flatten()
+    has(text, '%').then(|| percent::decode(text)).flatten()
 }
 
 fn base64(text: &str) -> Option<String> {

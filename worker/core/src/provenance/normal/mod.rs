@@ -16,6 +16,7 @@ pub use decode::{MAX_DECODED_BYTES, MAX_DECODINGS, decodings};
 pub(super) use shape::month;
 
 use super::class::{BREAK, Classes, DIGIT, HIGH, SLASH, SPACE, UPPER, class_of};
+use super::search::trim_end;
 use crate::json::Json;
 
 /// Bytes of a value. Addresses, paths and URLs are shorter, except for URLs that carry data. A longer text is
@@ -42,6 +43,8 @@ impl Form {
 
     /// The normal form of a text. `None` if nothing is left of the text, the value is too long, or it is a path
     /// that ends with `..`.
+    // Inlined into each caller, it takes much more code.
+    #[inline(never)]
     pub fn of(&mut self, text: &str) -> Option<&[u8]> {
         self.length = 0;
         let text = Stripped::new(text);
@@ -55,7 +58,7 @@ impl Form {
         self.push(b'/')?;
         self.push(b'/')?;
         let mut place = Stripped::new(place);
-        place.text = place.text.trim_end_matches('/');
+        place.text = trim_end(place.text, &['/']);
         self.lower(&place)
     }
 
@@ -75,7 +78,7 @@ impl Form {
         self.length = 2;
         self.bytes.get_mut(..2)?.copy_from_slice(b"\xff~");
         let path = text.text.split_once("://").map_or(text.text, |(_, rest)| rest);
-        let path = Stripped { text: path.trim_end_matches('/'), ..text };
+        let path = Stripped { text: trim_end(path, &['/']), ..text };
         self.fold(&path, path.text.len())
     }
 
@@ -245,13 +248,12 @@ pub fn is_exact(text: &str) -> bool {
         (letters.next(), letters.next().is_none())
     };
     let ((open, one_before), (close, one_after)) = (one(before), one(after));
-    let is_closed = |(left, right): &(&str, &str)| match (open, close) {
-        (None, None) => true,
-        (Some(open), Some(close)) => left.contains(open) && right.contains(close),
-        (Some(open), None) => left.contains(open) && kept.contains(|it| right.contains(it)),
-        (None, Some(close)) => right.contains(close) && kept.contains(|it| left.contains(it)),
+    let has = |side: &str, letter: Option<char>| match letter {
+        Some(letter) => side.contains(letter),
+        None => kept.contains(|letter| side.contains(letter)),
     };
-    one_before && one_after && PAIRS.iter().any(is_closed)
+    let is_closed = |(left, right): &(&str, &str)| has(left, open) && has(right, close);
+    one_before && one_after && ((open.is_none() && close.is_none()) || PAIRS.iter().any(is_closed))
 }
 
 /// Quotes and brackets, by what opens and what closes.

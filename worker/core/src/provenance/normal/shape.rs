@@ -41,8 +41,12 @@ impl Short {
         Some(())
     }
 
-    fn extend(&mut self, bytes: impl IntoIterator<Item = u8>) -> Option<()> {
-        bytes.into_iter().try_for_each(|byte| self.push(byte))
+    /// Appends the letters and digits of a text.
+    fn extend(&mut self, text: &[u8]) -> Option<()> {
+        for byte in text.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+            self.push(*byte)?;
+        }
+        Some(())
     }
 
     pub fn as_bytes(&self) -> &[u8] {
@@ -85,11 +89,10 @@ fn iban(text: &[u8]) -> Option<Short> {
             }
         }
     }
+    let is_part = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9') || is_gap(*byte);
     let mut out = Short::new();
-    out.extend(text.iter().copied().filter(|byte| !is_gap(*byte)))?;
-    let fits = IBAN_BYTES.contains(&out.length)
-        && out.as_bytes().iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'));
-    fits.then_some(out)
+    out.extend(text)?;
+    (IBAN_BYTES.contains(&out.length) && text.iter().all(is_part)).then_some(out)
 }
 
 /// An account, card or phone number without its gaps.
@@ -106,7 +109,7 @@ fn digits(text: &[u8], plus: bool) -> Option<Short> {
     if plus {
         out.push(b'+')?;
     }
-    out.extend(text.iter().copied().filter(u8::is_ascii_digit))?;
+    out.extend(text)?;
     Some(out)
 }
 
@@ -133,14 +136,15 @@ fn number(text: &[u8]) -> Option<Short> {
         }
     };
     let thousands = whole.iter().copied().find(|byte| is_separator(byte));
-    let groups = || whole.split(move |byte| Some(*byte) == thousands);
+    let mut groups = whole.split(|byte| Some(*byte) == thousands);
+    let first = groups.next()?;
     let is_digits = |group: &[u8]| !group.is_empty() && group.iter().all(u8::is_ascii_digit);
-    let first = groups().next()?;
     let leading_zero = first.first() == Some(&b'0') && (first.len() > 1 || thousands.is_some());
-    if !groups().all(is_digits)
+    if !is_digits(first)
         || !fraction.iter().all(u8::is_ascii_digit)
         || leading_zero
-        || (thousands.is_some() && (first.len() > 3 || groups().skip(1).any(|it| it.len() != 3)))
+        || (thousands.is_some() && first.len() > 3)
+        || !groups.all(|group| group.len() == 3 && is_digits(group))
     {
         return None;
     }
@@ -150,10 +154,10 @@ fn number(text: &[u8]) -> Option<Short> {
     if negative && !(whole == b"0" && fraction.is_empty()) {
         out.push(b'-')?;
     }
-    out.extend(whole.iter().copied().filter(u8::is_ascii_digit))?;
+    out.extend(whole)?;
     if !fraction.is_empty() {
         out.push(b'.')?;
-        out.extend(fraction.iter().copied())?;
+        out.extend(fraction)?;
     }
     Some(out)
 }
@@ -207,9 +211,10 @@ fn date(text: &[u8]) -> Option<Short> {
         return None;
     }
     let mut out = Short::new();
-    out.extend(year.iter().copied())?;
+    out.extend(year)?;
     for part in [month, day] {
-        out.extend([b'-', b'0' + part / 10, b'0' + part % 10])?;
+        out.push(b'-')?;
+        out.extend(&[b'0' + part / 10, b'0' + part % 10])?;
     }
     Some(out)
 }
@@ -219,6 +224,8 @@ fn year(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// The number of a month from its English name in lower case, of which three letters are enough.
+// Inlined into each caller, it takes much more code.
+#[inline(never)]
 pub fn month(text: &[u8]) -> Option<u8> {
     let begun = text.first_chunk::<3>()?;
     let at = MONTHS.iter().position(|month| month.as_bytes().starts_with(begun))?;

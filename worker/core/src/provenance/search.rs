@@ -1,0 +1,82 @@
+//! Searches of short texts and lists. Inlined into each caller, as the library's are, they take much more code.
+
+/// Whether a text has a letter.
+#[inline(never)]
+#[must_use]
+pub fn has(text: &str, letter: char) -> bool {
+    text.contains(letter)
+}
+
+/// What is before the first such letter of a text, and what is after it.
+#[inline(never)]
+#[must_use]
+pub fn split_once(text: &str, letter: char) -> Option<(&str, &str)> {
+    text.split_once(letter)
+}
+
+/// The same for a letter that is sought from the end.
+#[inline(never)]
+#[must_use]
+pub fn rsplit_once(text: &str, letter: char) -> Option<(&str, &str)> {
+    text.rsplit_once(letter)
+}
+
+/// A text without these letters at its beginning.
+#[inline(never)]
+#[must_use]
+pub fn trim_start<'t>(text: &'t str, letters: &[char]) -> &'t str {
+    text.trim_start_matches(letters)
+}
+
+/// A text without these letters at its end.
+#[inline(never)]
+#[must_use]
+pub fn trim_end<'t>(text: &'t str, letters: &[char]) -> &'t str {
+    text.trim_end_matches(letters)
+}
+
+/// A text in lower case, as far as it is ASCII.
+#[inline(never)]
+#[must_use]
+pub fn lower(text: &str) -> String {
+    text.to_ascii_lowercase()
+}
+
+/// The number that a text is.
+#[inline(never)]
+#[must_use]
+pub fn decimal(text: &str) -> Option<u32> {
+    text.parse().ok()
+}
+
+/// Whether two names differ at most in their case.
+#[inline(never)]
+#[must_use]
+pub fn is_same(name: &str, other: &str) -> bool {
+    name.eq_ignore_ascii_case(other)
+}
+
+/// Whether a list has the name, in any case.
+#[inline(never)]
+#[must_use]
+pub fn is_one_of(list: &[&str], name: &str) -> bool {
+    list.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+/// The same for a sorted list in lower case.
+#[inline(never)]
+#[must_use]
+pub fn is_in(list: &[&str], name: &str) -> bool {
+    let lower = || name.bytes().map(|byte| byte.to_ascii_lowercase());
+    list.binary_search_by(|listed| listed.bytes().cmp(lower())).is_ok()
+}
+
+/// Whether a text ends with one of these, in any case.
+#[inline(never)]
+#[must_use]
+pub fn ends_with_any(text: &str, ends: &[&str]) -> bool {
+    ends.iter().any(|end| {
+        let at = text.len().checked_sub(end.len());
+        at.and_then(|at| text.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(end))
+    })
+}
