@@ -162,7 +162,7 @@ const BESIDE_HASH: Record<string, string> = {
   credential_verify_100_keys: "The same; the cache holds 100 credentials.",
   credential_verify_10000_keys: "The same; the cache holds 10,000 credentials, as many as fit. Each run uses the same credential.",
   limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. What the call uses of each limit is known: `limits_select` is measured apart. The limits have found their windows and their counters in an earlier call. The time zone is UTC, and the runtime is not asked for it.",
-  limits_check_without_rate: "The same without the rate limit, and checks only.",
+  limits_check_without_rate: "The same without the rate limit.",
   limits_select: "What comes before `limits_check_and_commit`: finds which of the seven limits cover the call, puts them into the order in which they are checked, and reads the call's number, which two of them need, as `limits_extract` does.",
   velocity_check: "Reads three full windows of an agent: of a minute, ten minutes and an hour.",
   velocity_count: "Counts a call in each of them.",

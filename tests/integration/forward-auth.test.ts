@@ -243,7 +243,9 @@ describe("nginx", () => {
       "x-gateward-decision": "allow",
       "x-gateward-policies": "mine",
       "x-http-method-override": "DELETE",
+      "x-original-uri": "/customers/c2",
       "x-original-url": "/customers/c2",
+      "x-rewrite-url": "/customers/c2",
       "x-forwarded-uri": "/customers/c2",
       "x-original-method": "DELETE",
     };

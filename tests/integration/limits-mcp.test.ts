@@ -43,6 +43,39 @@ test.each<[string, string, object, string]>([
   await expect.poll(left).toMatchObject({ remaining, reserved: "0" });
 });
 
+test.each([
+  ["without a session gives its amount back", "refusing", "10"],
+  ["in a session uses its amount", "refusing-session", "4"],
+])("a call %s, if the server answers with a bare 404", async (_, server, remaining) => {
+  const left = await limited(server);
+  const headers = server === "refusing" ? undefined : inSession(await recorder.session(server));
+  recorder.upstream.answer = (_, response) => response.writeHead(404).end();
+  const answered = headers ? recorder.send(call("record", pay(6)), { server, headers }) : recorder.sendStateless(stateless("tools/call", pay(6)), { server });
+  expect((await answered).status).toBe(404);
+  await expect.poll(left).toMatchObject({ remaining, reserved: "0" });
+});
+
+test("a server's state goes only with the call that it belongs to", async () => {
+  const left = await limited("asking");
+  const send = async (params: object) => answerIn(await recorder.sendStateless(stateless("tools/call", { ...params }), { server: "asking" }));
+  recorder.upstream.answer = results({ resultType: "input_required", requestState: "s" });
+  const { result } = await send(pay(9));
+  const requestState = result?.requestState;
+  expect(requestState).toMatch(/^[0-9a-f]{32}\.s$/);
+  await expect.poll(left).toMatchObject({ remaining: "10", reserved: "0" });
+  recorder.upstream.answer = results({ resultType: "complete", content: [] });
+  recorder.upstream.received.length = 0;
+  for (const other of [pay(1), { ...pay(9), name: "change" }, { name: "record" }]) {
+    const { error } = await send({ ...other, requestState });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("does not belong to this call") });
+  }
+  expect(recorder.upstream.received).toEqual([]);
+  const inputResponses = { sure: { action: "accept", content: { sure: true } } };
+  expect((await send({ ...pay(9), requestState, inputResponses })).error).toBeUndefined();
+  expect(recorder.upstream.received.map((exchange) => asked(exchange).params.requestState)).toEqual(["s"]);
+  await expect.poll(left).toMatchObject({ remaining: "1", reserved: "0" });
+});
+
 test("a call that gets the error of another call with its id gives nothing back", async () => {
   const left = await limited("confused");
   const headers = inSession(await recorder.session("confused"));

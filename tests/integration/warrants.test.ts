@@ -447,7 +447,11 @@ describe("/mcp", () => {
     expect(await outcome(await recorder.sendStateless(answering, { token }))).toBe("200 -32602");
     expect(await outcome(await send("record", {}, chain.member(WORKER, "record", {}), chain.headers(WORKER, "record", {})))).toBe("200 -32602");
     expect(recorder.upstream.received).toEqual([]);
-    const inHeaders = await send("record", {}, undefined, chain.headers(WORKER, "record", {}));
+    const [headers, batch] = [chain.headers(WORKER, "record", {}), [call("record")]];
+    const inBatch = await recorder.send(batch, { token, headers: { ...headers, "mcp-protocol-version": "2025-03-26" } });
+    expect(await inBatch.json()).toMatchObject([{ error: { code: -32602 } }]);
+    expect(recorder.upstream.received).toEqual([]);
+    const inHeaders = await send("record", {}, undefined, headers);
     expect(await outcome(inHeaders)).toBe("200 -");
     expect(JSON.stringify(recorder.upstream.received[0]?.headers)).not.toContain("tenuo");
   });

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use gateward_core::gate::limits::agent_book;
 use gateward_core::json::{self, Json};
 use gateward_core::limit::book::At;
-use gateward_core::limit::status::statuses;
+use gateward_core::limit::status::status;
 use gateward_core::limit::usage::{self, Covered, Ledger, Usage, Use};
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Currency, Kind, Limit, Measured};
@@ -35,25 +35,25 @@ pub fn operations() -> Vec<Operation> {
         Operation::new("limits_check_and_commit", GATEWARD, || {
             let mut ledgers = ledgers_of(|_| true);
             let uses = uses(&ledgers, &payment());
-            call(&mut ledgers, &uses, NOW_MS, true);
+            call(&mut ledgers, &uses, NOW_MS);
             assert_counted(&ledgers, 5);
             let state = RefCell::new((ledgers, 0_u64));
             move || {
                 let (ledgers, runs) = &mut *state.borrow_mut();
                 *runs += 1;
-                call(ledgers, black_box(&uses), NOW_MS + *runs / RUNS_PER_MS, true);
+                call(ledgers, black_box(&uses), NOW_MS + *runs / RUNS_PER_MS);
             }
         }),
         Operation::new("limits_check_without_rate", GATEWARD, || {
             let mut ledgers = ledgers_of(|limit| limit.kind != Kind::Rate);
             let uses = uses(&ledgers, &payment());
             // A book that has counted before, as most books have.
-            call(&mut ledgers, &uses, NOW_MS, true);
+            call(&mut ledgers, &uses, NOW_MS);
             assert_counted(&ledgers, 4);
             let ledgers = RefCell::new(ledgers);
             move || {
                 let ledgers = &mut *ledgers.borrow_mut();
-                call(ledgers, black_box(&uses), black_box(NOW_MS), false);
+                call(ledgers, black_box(&uses), black_box(NOW_MS));
             }
         }),
         Operation::new("limits_select", GATEWARD, || {
@@ -79,13 +79,10 @@ pub fn uses<'a>(ledgers: &[Ledger<'a>], input: &Json) -> Vec<Use<'a>> {
     usage::uses(ledgers, &usage)
 }
 
-/// Checks the limits, and uses them if `commits`. It panics if a limit stops the call.
-pub fn call(ledgers: &mut [Ledger<'_>], uses: &[Use<'_>], now_ms: u64, commits: bool) {
-    let needs = usage::check(ledgers, uses, at(now_ms)).unwrap();
+/// Checks the limits and uses them. It panics if a limit stops the call.
+pub fn call(ledgers: &mut [Ledger<'_>], uses: &[Use<'_>], now_ms: u64) {
+    let needs = usage::apply(ledgers, uses, FORWARDED, at(now_ms)).unwrap();
     assert!(needs.is_empty());
-    if commits {
-        usage::commit(ledgers, uses, FORWARDED, at(now_ms));
-    }
 }
 
 /// The runtime, which has the other time zones, is not asked.
@@ -130,8 +127,9 @@ pub fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
 
 /// This many limits count calls, and each has counted one.
 fn assert_counted(ledgers: &[Ledger<'_>], limits: usize) {
-    let mut states = statuses(ledgers, TOOL, COVERED, at(NOW_MS));
-    states.retain(|state| state.remaining.is_some());
-    assert_eq!(states.len(), limits);
-    assert!(states.iter().all(|state| state.remaining < state.max));
+    let Ledger { limits: all, book, .. } = &ledgers[0];
+    let states = all.iter().map(|limit| status(book, limit, at(NOW_MS)));
+    let counts: Vec<_> = states.filter(|state| state.remaining.is_some()).collect();
+    assert_eq!(counts.len(), limits);
+    assert!(counts.iter().all(|state| state.remaining < state.max));
 }

@@ -8,7 +8,7 @@ use gateward_core::call::{self, Action, ToolCall};
 use gateward_core::credential::token::{self, MacKeys, TokenError};
 use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::gate::{
-    CallTrust, DecisionDetail, Engine, JournalRow, ReplyReceipt, Ruling, encode_response,
+    CallTrust, DecidedBy, DecisionDetail, JournalRow, ReplyReceipt, Ruling, encode_response,
 };
 use gateward_core::lane::protocol::LaneRequest;
 use gateward_core::metrics::{CountedDecision, KeyHash, ShownNames};
@@ -201,7 +201,7 @@ fn response(command: &GateCommand, ruling: &Ruling, sealing: &Sealing, hash: &st
         command,
         (ruling, None),
         TRUST,
-        Engine { bundle: gateward_policies::bundle().digest, degraded_cause: None },
+        DecidedBy { bundle: gateward_policies::bundle().digest, degraded_cause: None },
         &sealing.decision_id,
         None,
         Some(ReplyReceipt::new(0, sealing.seq, hash, &sealing.previous)),

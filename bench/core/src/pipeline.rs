@@ -118,7 +118,7 @@ impl Parts {
         let (ledgers, runs) = &mut *self.ledgers.borrow_mut();
         *runs += 1;
         let uses = limits::uses(ledgers, black_box(&self.input));
-        limits::call(ledgers, &uses, NOW_MS + *runs / RUNS_PER_MS, true);
+        limits::call(ledgers, &uses, NOW_MS + *runs / RUNS_PER_MS);
     }
 
     fn shield(&self) -> Findings {

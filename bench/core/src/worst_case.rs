@@ -216,7 +216,7 @@ fn rewrite(arguments: String, name: &'static str) -> impl Fn() -> String {
     let keys = MacKeys::new("0123456789abcdef0123456789abcdef", None).unwrap();
     let names = [name.to_owned()];
     move || {
-        let seal = Seal { keys: &keys, tenant: TENANT, agent: "a", server: "s" };
+        let seal = Seal { keys: &keys, tenant: TENANT, agent: "a", server: "s", action: &[] };
         let mut removed = Removed::default();
         forward::rewrite(black_box(&message), &names, nothing(), &seal, &mut removed).unwrap()
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::last_administrator::LastAdministrator;
 use crate::precondition::check_no_match;
@@ -126,7 +126,7 @@ impl Write for CreateAdministrator {
             created_at_ms: Millis(at.now_ms),
             deleted: false,
         };
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         let statement = create(at, &row.administrator, false);
         let mut change = Change::new(ChangeEvent::AdministratorCreated, answer, vec![statement]);
         change.detail = json!({ "administrator": row.administrator });
@@ -151,7 +151,7 @@ impl Write for DeleteAdministrator {
         check_no_match(at)?;
         let row: AdministratorRow =
             loaded.record()?.ok_or_else(|| Problem::not_found("administrator"))?;
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         if row.deleted {
             return Ok(Outcome::Unchanged(answer));
         }

@@ -15,7 +15,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::difference;
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::precondition::check_match;
@@ -167,7 +167,7 @@ impl AgentRow {
     ) -> Result<Change, Problem> {
         self.revision = loaded.next_epoch();
         self.updated_at_ms = Millis(at.now_ms);
-        let answer = Answer::of(&self.view(at.now_ms), Some(self.revision))?;
+        let answer = AnswerBody::of(&self.view(at.now_ms), Some(self.revision))?;
         let mut change = Change::new(event, answer, vec![self.save(at)]);
         change.keys = vec![ChangedKey::Agent(self.agent.clone())];
         change.detail = json!({ "agent": self.agent });
@@ -394,7 +394,7 @@ fn conclude(
     event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if row == before {
-        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+        return AnswerBody::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
     }
     let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
     let mut change = row.changed(at, loaded, event)?;
@@ -415,7 +415,7 @@ impl Write for DeleteAgent {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let mut row: AgentRow = loaded.record()?.ok_or_else(|| Problem::not_found("agent"))?;
         if row.deleted {
-            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+            return AnswerBody::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
         check_match(at, row.revision)?;
         row.deleted = true;

@@ -8,12 +8,12 @@ use crate::refusal::internal;
 
 /// The body of an answer, an object, and the record's revision.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct AnswerBody {
     pub body: Map<String, Json>,
     pub revision: Option<u64>,
 }
 
-impl Answer {
+impl AnswerBody {
     pub(super) fn of(view: &impl Serialize, revision: Option<u64>) -> Result<Self, Problem> {
         match serde_json::to_value(view) {
             Ok(Json::Object(body)) => Ok(Self { body, revision }),

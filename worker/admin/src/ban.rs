@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Count, Loaded, Outcome, Write};
 use crate::precondition::check_no_match;
-use crate::refusal::limit_reached;
+use crate::refusal::{limit_reached, refused};
 use crate::resource::Resource;
 
 /// Random bytes of a ban's id.
@@ -104,21 +104,19 @@ impl Write for CreateBan {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let refuse =
-            |field: &str, must: &str| Err(Problem::field(field, format!("`{field}`: {must}")));
         let request = &self.request;
         let subject = match request.kind {
             BanKind::Agent if !is_name(&request.subject) => {
-                return refuse("subject", "must be an agent's name");
+                return Err(refused("subject", "must be an agent's name"));
             }
             BanKind::Agent | BanKind::User | BanKind::Run => request.subject.to_string(),
             BanKind::SourceAddress => match request.subject.parse::<Network>() {
                 Ok(network) => network.to_string(),
-                Err(_) => return refuse("subject", "must be an address or a network"),
+                Err(_) => return Err(refused("subject", "must be an address or a network")),
             },
         };
         if request.expires_at.is_some_and(|at_ms| at_ms.0 <= at.now_ms) {
-            return refuse("expires_at", "must be in the future");
+            return Err(refused("expires_at", "must be in the future"));
         }
         if loaded.extra::<Count>()?.count >= MAX_BANS as u64 {
             return Err(limit_reached("bans", MAX_BANS as u64));
@@ -158,7 +156,7 @@ fn concerning(
     row: &BanRow,
     statements: Vec<Statement>,
 ) -> Result<Change, Problem> {
-    let mut change = Change::new(event, Answer::of(&row.view(at.now_ms), None)?, statements);
+    let mut change = Change::new(event, AnswerBody::of(&row.view(at.now_ms), None)?, statements);
     change.detail = json!({ "ban_id": row.ban_id, "kind": row.kind, "subject": row.subject });
     change.keys = vec![ChangedKey::Bans];
     Ok(change)

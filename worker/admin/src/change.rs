@@ -11,7 +11,7 @@ use gateward_core::sql::administration::Statement;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::manifest::ToolManifest;
 use crate::resource::read_record;
 
@@ -112,7 +112,7 @@ pub(super) struct Count {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The request is a no-op: everything is already as asked.
-    Unchanged(Answer),
+    Unchanged(AnswerBody),
     Changed(Change),
     /// It changes who can approve, so members of protected groups must approve it first.
     NeedsApproval(RequiredApproval),
@@ -142,13 +142,13 @@ pub struct Change {
     pub created: bool,
     /// Whether it uses the approval that the request presented.
     pub approved: bool,
-    pub answer: Answer,
+    pub answer: AnswerBody,
     /// JSON pointers to the secrets in the answer: shown once, stored nowhere.
     pub secrets: &'static [&'static str],
 }
 
 impl Change {
-    pub(super) fn new(event: ChangeEvent, answer: Answer, statements: Vec<Statement>) -> Self {
+    pub(super) fn new(event: ChangeEvent, answer: AnswerBody, statements: Vec<Statement>) -> Self {
         let keys = Vec::new();
         let detail = json!({});
         Self {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{Actor, At, Change, Loaded};
 use crate::last_administrator::LastAdministrator;
 use crate::precondition::check_match;
@@ -257,7 +257,7 @@ impl Issued {
     }
 
     fn change(self, at: &At<'_>, event: ChangeEvent) -> Result<Change, Problem> {
-        let answer = Answer::of(&self.view(at.now_ms), Some(self.row.revision))?;
+        let answer = AnswerBody::of(&self.view(at.now_ms), Some(self.row.revision))?;
         let long_ago = at.now_ms.saturating_sub(KEPT_MS).into();
         let expire = Statement::new(sql::EXPIRE_CREDENTIALS, vec![at.tenant.into(), long_ago]);
         let mut change = Change::new(event, answer, vec![expire, self.statement]);

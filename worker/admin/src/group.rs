@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::precondition::check_no_match;
 use crate::protection::{self, Protected};
@@ -114,7 +114,7 @@ impl Write for CreateGroup {
             sql::CREATE_GROUP,
             vec![at.tenant.into(), row.group.as_str().into(), at.now_ms.into()],
         );
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         let mut change = Change::new(ChangeEvent::GroupCreated, answer, vec![statement]);
         change.detail = json!({ "group": row.group });
         change.created = true;
@@ -136,7 +136,7 @@ impl Write for DeleteGroup {
         check_no_match(at)?;
         let row: GroupRow = loaded.record()?.ok_or_else(|| Problem::not_found("group"))?;
         if row.deleted {
-            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+            return AnswerBody::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
         let key: Vec<Value> = vec![at.tenant.into(), row.group.as_str().into()];
         let mut deleted = key.clone();
@@ -148,7 +148,7 @@ impl Write for DeleteGroup {
             Statement::new(sql::DELETE_MEMBERS, key),
             Statement::new(sql::DELETE_GROUP, deleted),
         ];
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         let mut change = Change::new(ChangeEvent::GroupDeleted, answer, statements);
         change.detail = json!({ "group": row.group });
         // It may have many members.
@@ -176,7 +176,7 @@ impl Write for ProtectGroup {
         let before = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("group"))?;
         let context: GroupContext = loaded.extra()?;
         let row = GroupRow { protected: self.protected, ..before.clone() };
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         if row == before {
             return Ok(Outcome::Unchanged(answer));
         }
@@ -279,7 +279,7 @@ impl Write for SetMember {
         let mut protected = group.protected(found.administrators);
         let member =
             Member { group: group.group, kind: self.kind, member: self.member.to_string() };
-        let answer = Answer::of(&member, None)?;
+        let answer = AnswerBody::of(&member, None)?;
         if found.member == self.present {
             return Ok(Outcome::Unchanged(answer));
         }

@@ -48,7 +48,7 @@ mod webhook;
 mod words;
 
 pub use agent::AgentInLane;
-pub use answer::Answer;
+pub use answer::AnswerBody;
 pub use change::{Actor, At, Change, Loaded, Outcome, RequiredApproval, Write};
 pub use commit::commit;
 pub use idempotency::{MAX_IDEMPOTENCY_KEY_BYTES, fingerprint, keep};

@@ -16,11 +16,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::{difference, with_changes};
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::precondition::check_match;
-use crate::refusal::limit_reached;
+use crate::refusal::{limit_reached, refused};
 use crate::resource::Resource;
 
 /// `/v1/limits/status` is the state of limits, and `agent` is the default request rate of agents in `RateLimit`.
@@ -145,10 +145,7 @@ fn load(at: &At<'_>, limit_id: &str, (kind, subject): (&str, &str)) -> Statement
 /// Reads a rule. Its fields must fit together, and its time zone must exist.
 fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Problem> {
     let rule: Definition = parse_within("rule", text)?;
-    let refuse = |field: &str, must: &str| {
-        let field = format!("rule.{field}");
-        Err(Problem::field(&field, format!("`{field}`: {must}")))
-    };
+    let refuse = |field: &str, must: &str| Err(refused(&format!("rule.{field}"), must));
     if let Err((field, must)) = rule.rule() {
         return refuse(field, &must);
     }
@@ -254,7 +251,7 @@ impl Write for PatchLimit {
         let rule = self::rule(&rule, self.offset_s, at.now_ms)?;
         check_covers(before.covers, before.subject_kind, &rule)?;
         if rule == before.rule {
-            let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
+            let answer = AnswerBody::of(&before.view(at.now_ms), Some(before.revision))?;
             return Ok(Outcome::Unchanged(answer));
         }
         let row = LimitRow {
@@ -337,7 +334,7 @@ fn concerning(
     row: &LimitRow,
     statement: Statement,
 ) -> Result<Change, Problem> {
-    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
     let mut change = Change::new(event, answer, vec![statement]);
     change.detail = json!({ "limit_id": row.limit_id, "subject_kind": row.subject_kind, "subject": row.subject });
     change.keys = vec![match row.subject_kind {

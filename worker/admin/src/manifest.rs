@@ -3,7 +3,7 @@
 use gateward_core::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
 use gateward_core::field::{ToolName, flag};
 use gateward_core::json::{self, Json};
-use gateward_core::mcp::action::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
+use gateward_core::mcp::action::{METHOD_TOOLS, PROMPTS_GET, RESOURCES_READ};
 use gateward_core::mcp::envelope::{self, ITEM};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::problem::Problem;
@@ -353,7 +353,7 @@ fn listed(
 /// Whether a tool of a server can have this name.
 fn is_own_name(name: &str) -> Result<(), String> {
     ToolName::parse(name).map_err(|must| format!("its name {must}"))?;
-    match ACTIONS.contains(&name) {
+    match METHOD_TOOLS.contains(&name) {
         true => Err("its name is reserved for an action of MCP".to_owned()),
         false => Ok(()),
     }

@@ -13,6 +13,11 @@ pub(super) fn internal(what: &str) -> Problem {
     Problem::new(ProblemCode::Internal, detail)
 }
 
+/// The problem for a field that is not valid. `must` says what it must be.
+pub(super) fn refused(field: &str, must: &str) -> Problem {
+    Problem::field(field, format!("`{field}`: {must}"))
+}
+
 pub(super) fn conflict(detail: &str) -> Problem {
     Problem::new(ProblemCode::StateConflict, detail)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::refusal::internal;
 
 /// A record as D1 stores it. An unreadable record fails the request.
@@ -45,7 +45,7 @@ pub fn page<R: Resource>(rows: &[String], limit: u32, now_ms: u64) -> Result<Jso
 /// # Errors
 ///
 /// `not_found`, or `internal` when it cannot be read.
-pub fn one<R: Resource>(row: Option<&str>, now_ms: u64) -> Result<Answer, Problem> {
+pub fn one<R: Resource>(row: Option<&str>, now_ms: u64) -> Result<AnswerBody, Problem> {
     let record: R =
         row.map(read_record).transpose()?.ok_or_else(|| Problem::not_found(R::SINGULAR))?;
     view(&record, now_ms)
@@ -56,6 +56,6 @@ pub fn one<R: Resource>(row: Option<&str>, now_ms: u64) -> Result<Answer, Proble
 /// # Errors
 ///
 /// `internal` when it cannot be written.
-pub fn view<R: Resource>(record: &R, now_ms: u64) -> Result<Answer, Problem> {
-    Answer::of(&record.view(now_ms), record.revision())
+pub fn view<R: Resource>(record: &R, now_ms: u64) -> Result<AnswerBody, Problem> {
+    AnswerBody::of(&record.view(now_ms), record.revision())
 }

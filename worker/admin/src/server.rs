@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::{difference, with_changes};
 use crate::change::{At, Change, Loaded, Outcome};
 use crate::manifest::{Finding, ToolManifest};
@@ -171,7 +171,7 @@ impl ServerRow {
     ) -> Result<Change, Problem> {
         self.revision = loaded.next_epoch();
         self.updated_at_ms = Millis(at.now_ms);
-        let answer = Answer::of(&self.view(at.now_ms), Some(self.revision))?;
+        let answer = AnswerBody::of(&self.view(at.now_ms), Some(self.revision))?;
         let mut change = Change::new(event, answer, vec![self.save(at)]);
         change.detail = json!({ "server": self.server });
         change.keys = vec![ChangedKey::Server(self.server)];
@@ -248,7 +248,7 @@ fn conclude(
         difference_of_tools = listing.difference(at, &loaded.extra()?, false)?;
     }
     if before == Some(&row) && difference_of_tools.is_empty() {
-        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+        return AnswerBody::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
     }
     let changes = before.map(|before| difference(&before.view(at.now_ms), &row.view(at.now_ms)));
     let server = row.server.clone();

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Loaded, Outcome, Write};
 use crate::resource::Resource;
 use crate::shield::modes;
@@ -160,7 +160,8 @@ impl Write for PatchSettings {
             }
             Outcome::NeedsApproval(_) => return Ok(outcome),
         };
-        *answer = Answer::of(&SettingsView { settings: row.settings, revision }, Some(revision))?;
+        *answer =
+            AnswerBody::of(&SettingsView { settings: row.settings, revision }, Some(revision))?;
         Ok(outcome)
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::administrator;
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::{difference, with_changes};
 use crate::change::{At, Change, Count, Loaded, Outcome, Write};
 use crate::credential::{IssuedCredential, Mint, SECRETS};
@@ -145,11 +145,11 @@ pub(super) fn conclude(
     event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if row == *before {
-        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+        return AnswerBody::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
     }
     row.revision = loaded.next_epoch();
     row.updated_at_ms = Millis(at.now_ms);
-    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
     let mut change = Change::new(event, answer, vec![row.save(at)]);
     let detail = json!({ "tenant": row.tenant, "status": row.status, "lanes": row.lanes });
     let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
@@ -212,7 +212,7 @@ impl Write for CreateTenant<'_> {
         let issued = self.mint.administrator(at, name, tenant_scopes(), 1);
         let created =
             CreatedTenant { tenant: row.view(at.now_ms), credential: issued.view(at.now_ms) };
-        let answer = Answer::of(&created, Some(row.revision))?;
+        let answer = AnswerBody::of(&created, Some(row.revision))?;
         let statements = vec![
             create(at, u64::from(lanes)),
             administrator::create(at, name, true),
@@ -310,7 +310,7 @@ impl Write for DeleteTenant {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before: TenantRow = loaded.record()?.ok_or_else(|| Problem::not_found("tenant"))?;
         if before.status == TenantStatus::Deleted {
-            return Answer::of(&before.view(at.now_ms), None).map(Outcome::Unchanged);
+            return AnswerBody::of(&before.view(at.now_ms), None).map(Outcome::Unchanged);
         }
         check_match(at, before.revision)?;
         if at.tenant == at.actor.tenant {
@@ -389,7 +389,7 @@ impl Write for Bootstrap<'_> {
         let name = self.administrator();
         let scopes = if operated { tenant_scopes() } else { Scope::ALL.to_vec() };
         let issued = self.mint.administrator(at, name, scopes, revision);
-        let answer = Answer::of(&issued.view(at.now_ms), Some(revision))?;
+        let answer = AnswerBody::of(&issued.view(at.now_ms), Some(revision))?;
         let detail = json!({ "tenant": at.tenant, "administrator": name });
         // If two run at once, for whatever tenants, the second fails on this key.
         let once = Statement::new(

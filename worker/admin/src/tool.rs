@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::{difference, with_changes};
 use crate::change::{At, Change, Loaded, Outcome};
 use crate::precondition::check_match;
@@ -236,7 +236,7 @@ impl ToolRow {
                 Value::json(self.argument_roles.as_ref()),
                 self.reach.as_str().into(),
                 Value::json(self.result_trust.as_ref()),
-                self.cost.map(String::from).into(),
+                self.cost.map(|cost| cost.to_string()).into(),
                 flag(self.warrant_required),
                 self.min_clearance.map(u64::from).into(),
                 Value::json(self.shield.as_ref()),
@@ -281,12 +281,12 @@ fn conclude(
     event: ChangeEvent,
 ) -> Result<Outcome, Problem> {
     if before == Some(&row) {
-        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+        return AnswerBody::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
     }
     row.revision = loaded.next_epoch();
     row.updated_at_ms = Millis(at.now_ms);
     let changes = before.map(|before| difference(&before.view(at.now_ms), &row.view(at.now_ms)));
-    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
     let mut change = Change::new(event, answer, vec![row.save(at)]);
     change.created = before.is_none();
     change.detail = with_changes(json!({ "server": row.server, "tool": row.tool }), changes);

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::str::FromStr;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Count, Loaded, Outcome, Write};
 use crate::refusal::limit_reached;
 use crate::resource::Resource;
@@ -124,7 +124,7 @@ impl Write for RevokeWarrant {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         if let Some(row) = loaded.record::<WarrantRevocationRow>()? {
-            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+            return AnswerBody::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
         if loaded.extra::<Count>()?.count >= MAX_WARRANT_REVOCATIONS as u64 {
             return Err(limit_reached("revocations of warrants", MAX_WARRANT_REVOCATIONS as u64));
@@ -152,7 +152,7 @@ impl Write for RevokeWarrant {
                 row.expires_at_ms.0.into(),
             ],
         );
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         let mut change = Change::new(ChangeEvent::WarrantRevoked, answer, vec![expire, create]);
         change.created = true;
         change.detail = json!({ "warrant_id": row.warrant_id, "reason": row.reason });

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::audit_detail::{difference, with_changes};
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::precondition::check_match;
@@ -210,7 +210,7 @@ impl Write for PatchWarrantRoot {
         }
         row.status = patch.status.unwrap_or(row.status);
         if row == before {
-            let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
+            let answer = AnswerBody::of(&before.view(at.now_ms), Some(before.revision))?;
             return Ok(Outcome::Unchanged(answer));
         }
         row.revision = loaded.next_epoch();
@@ -322,7 +322,7 @@ impl Write for TakeRevocationList {
                 if before.list_sha256.as_deref() != Some(&sha256) {
                     return Err(conflict(&format!("another list of version {version} was taken")));
                 }
-                let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
+                let answer = AnswerBody::of(&before.view(at.now_ms), Some(before.revision))?;
                 return Ok(Outcome::Unchanged(answer));
             }
             _ => {}
@@ -393,7 +393,7 @@ fn concerning(
     row: &WarrantRootRow,
     statement: Statement,
 ) -> Result<Change, Problem> {
-    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
     let mut change = Change::new(event, answer, vec![statement]);
     change.detail = json!({ "root_id": row.root_id, "public_key": row.public_key });
     change.keys = vec![ChangedKey::Warrants];

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::precondition::check_match;
 use crate::resource::Resource;
@@ -117,7 +117,7 @@ impl Write for SetWebhook<'_> {
         let salt = hex::encode(self.salt);
         let secret = webhook::secret(self.keys, at.tenant, &salt);
         let issued = IssuedWebhook { webhook: row.view(at.now_ms), secret };
-        let answer = Answer::of(&issued, Some(row.revision))?;
+        let answer = AnswerBody::of(&issued, Some(row.revision))?;
         let save = Statement::new(
             sql::SAVE_WEBHOOK,
             vec![
@@ -149,7 +149,7 @@ impl Write for DeleteWebhook {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let row: WebhookRow = loaded.record()?.ok_or_else(|| Problem::not_found("webhook"))?;
         check_match(at, row.revision)?;
-        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), None)?;
         let delete = Statement::new(sql::DELETE_WEBHOOK, vec![at.tenant.into()]);
         Ok(Outcome::Changed(Change::new(ChangeEvent::WebhookDeleted, answer, vec![delete])))
     }

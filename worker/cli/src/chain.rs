@@ -20,7 +20,7 @@ pub const PAGE_ROWS_MAX: u32 = 500;
 
 /// The receipts to verify.
 #[derive(Debug, PartialEq)]
-pub struct Verify {
+pub struct VerifyReceipts {
     /// Default: all lanes of the tenant.
     pub lane: Option<u16>,
     /// Default: the first receipt that was not deleted.
@@ -178,7 +178,7 @@ impl Chain {
     /// The chain to verify. `before` returns the hash of the receipt before the first one, if the
     /// lane does not hold it.
     pub fn begin(
-        verify: &Verify,
+        verify: &VerifyReceipts,
         ends: ReceiptEnds,
         before: impl FnOnce(u64) -> Result<String, Failure>,
     ) -> Result<Self, Failure> {
@@ -328,7 +328,11 @@ mod tests {
     }
 
     /// Verifies what an API with these receipts, in pages of two, and these ends answers.
-    fn verified(served: &[Value], ends: ReceiptEnds, verify: &Verify) -> Result<Found, Failure> {
+    fn verified(
+        served: &[Value],
+        ends: ReceiptEnds,
+        verify: &VerifyReceipts,
+    ) -> Result<Found, Failure> {
         let before = |seq| Ok(link(served, seq).unwrap().receipt_hash);
         let mut chain = Chain::begin(verify, ends, before)?;
         while let Some((from, rows)) = chain.wants() {
@@ -340,12 +344,12 @@ mod tests {
         Ok(chain.found())
     }
 
-    const ALL: Verify = Verify { lane: None, from: None, to: None };
+    const ALL: VerifyReceipts = VerifyReceipts { lane: None, from: None, to: None };
 
     #[test]
     fn a_chain_is_verified_as_far_as_it_is_asked_for() {
         let receipts = chain(5);
-        let range = |from, to| Verify { lane: None, from, to };
+        let range = |from, to| VerifyReceipts { lane: None, from, to };
         for (verify, pruned, expected) in [
             (ALL, None, (5, 1, 5, Beginning::Genesis, Anchored::Head)),
             (range(Some(3), None), None, (3, 3, 5, Beginning::Receipt, Anchored::Head)),
@@ -440,11 +444,11 @@ mod tests {
             ),
         ] {
             let ends = ReceiptEnds { lane: 0, head: link(&receipts, length), pruned_through: None };
-            let found = verified(&receipts, ends, &Verify { to, ..ALL }).unwrap();
+            let found = verified(&receipts, ends, &VerifyReceipts { to, ..ALL }).unwrap();
             assert_eq!(found.line(), expected);
         }
         let ends = ReceiptEnds { lane: 0, head: link(&receipts, 3), pruned_through: None };
-        let beyond = Verify { from: Some(4), ..ALL };
+        let beyond = VerifyReceipts { from: Some(4), ..ALL };
         let refused = verified(&receipts, ends, &beyond).unwrap_err().to_string();
         assert_eq!(refused, "lane 0 has no receipts in this range: it has 1 to 3");
     }

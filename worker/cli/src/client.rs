@@ -36,7 +36,7 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub text: String,
     /// The same, as it was sent.
@@ -46,7 +46,7 @@ pub struct Answer {
     retry_after: Option<u64>,
 }
 
-impl Answer {
+impl Response {
     /// The body, with objects sorted by key. Null if there is none.
     pub fn value(&self) -> Result<Value, Failure> {
         if self.text.trim().is_empty() {
@@ -101,7 +101,7 @@ impl Client {
     }
 
     /// The answer, if its status is a success.
-    pub fn send(&self, request: &Request) -> Result<Answer, Failure> {
+    pub fn send(&self, request: &Request) -> Result<Response, Failure> {
         // All attempts use one key, so the worker carries out a POST once. Decisions on approvals
         // have no keys, but the required revision exists only once. Every other method may be
         // repeated.
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    fn success(&self, result: Result<Answer, Error>) -> Result<Answer, Failure> {
+    fn success(&self, result: Result<Response, Error>) -> Result<Response, Failure> {
         match result {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
             Ok(answer) => Err(Failure::from_answer(answer.status, &answer.text)),
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// Each attempt has its own signature, because a signature is accepted once.
-    fn try_once(&self, request: &Request, key: Option<&str>) -> Result<Answer, Error> {
+    fn try_once(&self, request: &Request, key: Option<&str>) -> Result<Response, Error> {
         let uri = format!("{}{}", self.url, request.target()).parse::<Uri>();
         let uri = uri.map_err(http::Error::from)?;
         let body = request.body.as_ref().map(Value::to_string);
@@ -173,18 +173,18 @@ impl Client {
         let body = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX);
         let bytes = body.read_to_vec()?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Answer { status, text, bytes, replayed, retry_after })
+        Ok(Response { status, text, bytes, replayed, retry_after })
     }
 }
 
 /// How long to wait before a retry. There is a retry after a broken or refused connection, and
 /// after a 503 with `Retry-After`.
-fn wait_before_retry(result: &Result<Answer, Error>, tries: u32) -> Option<Duration> {
+fn wait_before_retry(result: &Result<Response, Error>, tries: u32) -> Option<Duration> {
     if tries >= RETRIES_MAX {
         return None;
     }
     match result {
-        Ok(Answer { status: 503, retry_after: Some(seconds), .. }) => {
+        Ok(Response { status: 503, retry_after: Some(seconds), .. }) => {
             Some(Duration::from_secs((*seconds).min(RETRY_AFTER_MAX_S)))
         }
         Ok(_) => None,
@@ -242,7 +242,7 @@ mod tests {
     fn only_what_may_pass_is_tried_again_and_only_so_often() {
         let answer = |status, retry_after| {
             let (text, bytes) = Default::default();
-            Ok(Answer { status, text, bytes, replayed: false, retry_after })
+            Ok(Response { status, text, bytes, replayed: false, retry_after })
         };
         for (result, tries, expected_ms) in [
             (answer(503, Some(2)), 0, Some(2_000)),

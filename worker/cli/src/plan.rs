@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::approval::Decide;
 use crate::arguments::{PageArguments, TokenOut};
-use crate::chain;
+use crate::chain::VerifyReceipts;
 use crate::export::Export;
 use crate::failure::Failure;
 use crate::follow::Matching;
@@ -12,7 +12,7 @@ use crate::grant::Grant;
 use crate::request::{Fields, Method, Request};
 use crate::review::{Many, Review, ServerReview};
 use crate::table::Field;
-use crate::verify::Verify;
+use crate::verify::VerifyExport;
 use crate::warrant::Warrant;
 
 #[derive(Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub enum Plan {
         limit: u32,
     },
     ShowReceipt(Request),
-    VerifyReceipts(chain::Verify),
+    VerifyReceipts(VerifyReceipts),
     /// One approval, with everything that a person needs to decide on it.
     ShowApproval(Request),
     /// A decision on an approval, which is shown first.
@@ -72,7 +72,7 @@ pub enum Plan {
     /// Writes the tenant's receipts to a file.
     Export(Export),
     /// Verifies an export on this machine. Sends nothing.
-    VerifyExport(Verify),
+    VerifyExport(VerifyExport),
     /// Makes or reads a warrant on this machine. Sends nothing.
     Warrant(Warrant),
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, from_str};
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
 use crate::bars;
-use crate::client::Answer;
+use crate::client::Response;
 use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, SERVER, TOOL};
 use crate::decision;
 use crate::failure::Failure;
@@ -299,7 +299,7 @@ impl Runner {
 
     /// The answer. `None` if there is nothing to read, if the credential may not read it, or if it
     /// was deleted.
-    fn readable(&self, request: Option<Request>) -> Result<Option<Answer>, Failure> {
+    fn readable(&self, request: Option<Request>) -> Result<Option<Response>, Failure> {
         let Some(request) = request else { return Ok(None) };
         match self.client.send(&request) {
             Err(failure) if failure.is("forbidden") || failure.is("not_found") => Ok(None),
@@ -360,7 +360,7 @@ impl Runner {
         if self.json { print(raw.get()) } else { print(&table::line(fields, value)) }
     }
 
-    fn print_answer(&self, answer: &Answer, fields: &[Field]) -> Result<(), Failure> {
+    fn print_answer(&self, answer: &Response, fields: &[Field]) -> Result<(), Failure> {
         match answer.value()? {
             Value::Null => Ok(()),
             _ if self.json => print(answer.text.trim()),

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 
-use crate::client::{Answer, Client};
+use crate::client::{Client, Response};
 use crate::failure::{Failure, PENDING};
 use crate::page::Page;
 use crate::request::Request;
@@ -36,7 +36,7 @@ impl Runner {
 }
 
 /// 202: the change is committed, but lanes that could not be reached use older records for a while.
-pub fn pending(answer: &Answer) -> Result<u8, Failure> {
+pub fn pending(answer: &Response) -> Result<u8, Failure> {
     if answer.status != 202 {
         return Ok(0);
     }

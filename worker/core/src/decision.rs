@@ -115,7 +115,7 @@ reason_codes! {
     WarrantClearanceMissing = "warrant_clearance_missing", "The warrant's clearance is lower than the tool's.";
     WarrantProofMissing = "warrant_proof_missing", "The call has a warrant, but no proof that the caller holds it.";
     WarrantProofInvalid = "warrant_proof_invalid", "The proof is not a signature of this call by the warrant's holder.";
-    WarrantProofUsed = "warrant_proof_used", "The proof was used.";
+    WarrantProofUsed = "warrant_proof_used", "The proof was already used. Each proof is valid for one call.";
     WarrantApprovalMissing = "warrant_approval_missing", "The warrant asks for approvals that the call does not have.";
     ServerUnknown = "server_unknown", "This server is not registered.";
     ToolUnknown = "tool_unknown", "This tool is not registered.";

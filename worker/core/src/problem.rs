@@ -119,7 +119,7 @@ pub struct Problem {
 /// Why a request was not done (RFC 9457).
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
-pub struct Body<'a> {
+pub struct ProblemBody<'a> {
     /// `https://gateward.dev/problems/` and the code.
     r#type: String,
     title: &'a str,
@@ -223,7 +223,7 @@ impl Problem {
     #[must_use]
     pub fn to_json_as(&self, status: u16, request_id: &str) -> String {
         let code = self.code.code();
-        serde_json::to_string(&Body {
+        serde_json::to_string(&ProblemBody {
             r#type: format!("{PROBLEM_TYPE_BASE}{code}"),
             title: self.code.title(),
             status,

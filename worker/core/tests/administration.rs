@@ -173,13 +173,13 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
 
 #[test]
 fn the_workers_rate_holds_unless_a_limit_sets_it() {
-    for (rate, limit, id) in
-        [(None, 100_000, None), (support::rate(2, 0.5), 2, Some("all-requests"))]
+    for (rate, policies) in
+        [(None, r#""agent";q=100000;w=1"#), (support::rate(2, 0.5), r#""all-requests";q=2;w=4"#)]
     {
         let mut gate = Gate::new();
         gate.records.agent.as_mut().unwrap().request_rate = rate;
         let reply = gate.try_call(&command(&read_call())).unwrap();
-        assert_eq!((reply.rate.unwrap().limit, reply.rate_limit.as_deref()), (limit, id));
+        assert_eq!(reply.rate_headers.unwrap().policies, policies);
     }
 }
 

@@ -10,10 +10,11 @@ use std::rc::Rc;
 
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::json::{self, Json};
-use gateward_core::lane::{Answers, Called, Lane, LaneSql as _};
+use gateward_core::lane::{Answers, CallResult, Lane, LaneSql as _};
 use gateward_core::limit::book::{self, At};
 use gateward_core::limit::lease::{self, Answer, Ask, Granted, Leased, Need, Returned};
 use gateward_core::limit::pool::Pool;
+use gateward_core::limit::rate_headers::RateHeaders;
 use gateward_core::limit::reservation::{Ending, Reservation, Take};
 use gateward_core::limit::usage::{self, Covered, Ledger, Usage};
 use gateward_core::limit::window::utc_only;
@@ -235,14 +236,12 @@ impl World {
             forwarded,
         };
         loop {
-            let mut ledgers = [Ledger {
-                name: "lease".into(),
-                limits: &limits,
-                book: self.books[lane].0.clone(),
-                leased: Some(Leased { subject: "*".to_owned(), held: self.held(lane), answer }),
-            }];
+            let leased = Leased { subject: "*".to_owned(), held: self.held(lane), answer };
+            let book = self.books[lane].0.clone();
+            let mut ledgers = [Ledger::new("lease".into(), &limits, &book, Some(leased))];
             let uses = usage::uses(&ledgers, &usage);
-            let Ok(needs) = usage::check(&mut ledgers, &uses, at(self.now_ms)) else { return };
+            let applied = usage::apply(&mut ledgers, &uses, forwarded, at(self.now_ms));
+            let Ok(needs) = applied else { return };
             if let [need] = needs.as_slice() {
                 if resumed {
                     // The limit was changed while it waited, or another window began. Then it would ask again.
@@ -277,7 +276,6 @@ impl World {
             if !passes || uses.is_empty() {
                 return;
             }
-            usage::commit(&mut ledgers, &uses, forwarded, at(self.now_ms));
             let takes = usage::takes(&ledgers, &uses, forwarded);
             let [Ledger { book, .. }] = ledgers;
             self.books[lane] = (book.clone(), book);
@@ -527,7 +525,16 @@ fn more_shared_limits_than_a_call_can_count_for_deny_it() {
             if own {
                 agent.limits = support::daily(10);
             }
-            assert_eq!(answer(&gate, &asked()).1["reason_code"], expected, "{groups} {own}");
+            let (_, told) = answer(&gate, &asked());
+            assert_eq!(told["reason_code"], expected, "{groups} {own}");
+            let violated = &told["violated_limits"][0];
+            let (limit_id, why) = (&violated["limit_id"], &violated["why"]);
+            match expected {
+                "policy_allow" => assert_eq!(*violated, Value::Null),
+                _ => assert_eq!((limit_id, why), (&json!("l"), &json!("unavailable"))),
+            }
+            // Trying again does not help.
+            assert_eq!(violated["retry_after_s"], Value::Null);
             gate.records.tool = support::tool(false, true);
             assert_eq!(answer(&gate, &asked()).1["decision"], "quarantine", "{groups} {own}");
         }
@@ -576,8 +583,8 @@ fn a_call_is_charged_once_and_before_it_asks_a_counter() {
             lane.call(storage, policies, &asked(), &gate.records, answers, gate.now_ms.get())
         });
         match called.unwrap() {
-            Called::NotLeased(needs) => Err(needs),
-            other => Ok(matches!(other, Called::Decided(reply) if reply.status == 200)),
+            CallResult::NotLeased(needs) => Err(needs),
+            other => Ok(matches!(other, CallResult::Decided(reply) if reply.status == 200)),
         }
     };
     let needs = call(&[]).unwrap_err();
@@ -605,9 +612,11 @@ fn what_was_granted_to_a_call_that_waits_stays_its_own() {
                 lane.call(storage, policies, &asked(), &gate.records, answers, gate.now_ms.get())
             });
             match called.unwrap() {
-                Called::Decided(reply) => Ok((reply.status, reply.body.contains("policy_allow"))),
-                Called::NotLeased(needs) => Err(needs),
-                Called::NotCounted(_) => panic!("there is no window"),
+                CallResult::Decided(reply) => {
+                    Ok((reply.status, reply.body.contains("policy_allow")))
+                }
+                CallResult::NotLeased(needs) => Err(needs),
+                CallResult::NotCounted(_) => panic!("there is no window"),
             }
         };
         let lease = |need: &Need| (need.book(), gate.lease(need).unwrap());
@@ -709,6 +718,38 @@ fn a_lane_that_forgot_its_lease_is_not_granted_it_twice() {
     assert_eq!((all, lease.available()), (false, whole(0)));
 }
 
+/// The example of docs/operations.md ("What a lane holds back"): the lane does not answer when it is asked to give back.
+#[test]
+fn a_lane_that_cannot_start_keeps_125_of_1000_a_day_until_midnight() {
+    const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+    let terms = lease::Terms::of(&limit(quota(1_000)).rule).unwrap();
+    let ask = |lane, needs| lease::ask(None, Amount::ZERO, (lane, 4), 0, vec![whole(needs)]);
+    let mut pool = Pool::default();
+    assert_eq!(pool.grant(&terms, &ask(0, 1), at(START_MS)).unwrap().0.granted, whole(125));
+    let last_ms = START_MS - START_MS % DAY_MS + DAY_MS - 1;
+    for (now_ms, needs, fits) in [
+        (START_MS, 876, false),
+        (START_MS, 875, true),
+        (last_ms, 1, false),
+        (last_ms + 1, 1_000, true),
+    ] {
+        let lane = u16::from(now_ms > START_MS) + 1;
+        assert_eq!(pool.grant(&terms, &ask(lane, needs), at(now_ms)).unwrap().1, fits, "{needs}");
+    }
+}
+
+#[test]
+fn a_lane_that_cannot_start_keeps_its_places_until_it_gives_them_back() {
+    let terms = lease::Terms::Slots { max: whole(2) };
+    let ask = |lane, needs| lease::ask(None, Amount::ZERO, (lane, 4), 0, vec![whole(needs)]);
+    let mut pool = Pool::default();
+    pool.grant(&terms, &ask(0, 1), at(START_MS)).unwrap();
+    let much_later = at(START_MS + 400 * 24 * 60 * MINUTE_MS);
+    assert!(!pool.grant(&terms, &ask(1, 2), much_later).unwrap().1);
+    pool.take_back(0, &Returned { number: 0, returned: whole(1) });
+    assert!(pool.grant(&terms, &ask(1, 2), much_later).unwrap().1);
+}
+
 #[test]
 fn a_lane_that_knows_an_older_bound_is_granted_nothing() {
     let rate = limit(json!({"kind": "rate", "capacity": 9, "refill_per_s": 9}));
@@ -784,19 +825,21 @@ fn a_grant_that_a_lane_lost_can_be_called_back() {
 #[test]
 fn an_answer_says_what_is_left_only_with_a_lease() {
     let mut gates = gates(&[shared("tenant", "*", quota(3))]);
-    let told = |gate: &Gate, call: &GateCommand| -> Vec<_> {
+    let told = |gate: &Gate, call: &GateCommand| {
         let reply = gate.try_call(call).unwrap();
-        reply.limits.iter().map(|it| (it.max, it.window_s, it.remaining)).collect()
+        let RateHeaders { policies, states } = reply.rate_headers.unwrap();
+        [policies, states].map(|text| text.split_once(", ").map_or("", |(_, rest)| rest).to_owned())
     };
     gates[0].records.tool = support::tool(true, false);
     let denied =
         command(&with(read_call(), json!({"context": {"source_trust": "untrusted_external"}})));
-    assert_eq!(told(&gates[0], &denied), [(Some(whole(3)), Some(86_400), None)]);
-    assert_eq!(told(&gates[1], &asked()), [(Some(whole(3)), Some(86_400), Some(whole(2)))]);
+    let policy = r#""l";q=3;w=86400"#;
+    assert_eq!(told(&gates[0], &denied), [policy, ""]);
+    assert_eq!(told(&gates[1], &asked()), [policy, r#""l";r=2;t=46400"#]);
     // The lease ended with the day.
     gates[1].now_ms.set(gates[1].now_ms.get() + 24 * 60 * MINUTE_MS);
     gates[1].records.tool = support::tool(true, false);
-    assert_eq!(told(&gates[1], &denied), [(Some(whole(3)), Some(86_400), None)]);
+    assert_eq!(told(&gates[1], &denied), [policy, ""]);
 }
 
 /// Attack: an agent uses up the tenant's limit, so that other agents seem to misbehave.
@@ -903,10 +946,12 @@ fn subjects_are_counted_apart() {
 fn a_shared_rate_is_429_with_the_seconds_to_wait() {
     let rule = json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.1});
     let gates = gates(&[shared("tenant", "*", rule)]);
-    for gate in &gates {
+    for (gate, left) in gates.iter().zip([1, 0]) {
         let reply = gate.try_call(&asked()).unwrap();
         // The lane does not know when the counter's bucket is full.
-        assert_eq!((reply.status, reply.limits[0].reset_s), (200, None));
+        let states = reply.rate_headers.unwrap().states;
+        assert_eq!(reply.status, 200);
+        assert!(states.ends_with(&format!(r#", "l";r={left}"#)), "{states}");
     }
     let reply = gates[0].try_call(&asked()).unwrap();
     assert_eq!((reply.status, reply.retry_after_s), (429, Some(10)));

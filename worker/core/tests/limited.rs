@@ -20,6 +20,7 @@ use gateward_core::gate::limits::{agent_book, request_book};
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
 use gateward_core::limit::book::At;
+use gateward_core::limit::rate_headers::RateHeaders;
 use gateward_core::limit::reservation::Ending as Settled;
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Covers, Limit, RequestRate};
@@ -169,12 +170,9 @@ fn an_answer_has_each_limit_with_a_number() {
     ];
     let gate = gate(rules.into_iter().map(|(id, rule)| limit(id, rule)).collect());
     let reply = gate.try_call(&asked(json!(1))).unwrap();
-    let told = reply.limits.iter().map(|it| (it.limit_id.as_str(), it.max, it.remaining));
-    let whole = |number: u64| Some(Amount::whole(number));
-    assert_eq!(
-        told.collect::<Vec<_>>(),
-        [("p", whole(9), None), ("c", whole(3), whole(3)), ("q", whole(5), whole(4))]
-    );
+    let RateHeaders { policies, states } = reply.rate_headers.unwrap();
+    assert_eq!(policies, r#""agent";q=100000;w=1, "p";q=9, "c";q=3, "q";q=5;w=86400"#);
+    assert_eq!(states, r#""agent";r=99999;t=1, "c";r=3, "q";r=4;t=46400"#);
 }
 
 #[test]
@@ -198,10 +196,12 @@ fn a_request_over_its_limit_names_the_limit() {
         for request in [&asked(json!(1)), &forwarded(1), &read] {
             let reply = gate.try_call(request).unwrap();
             assert_eq!((reply.status, reply.retry_after_s), (429, Some(1_000)));
-            assert_eq!(reply.rate_limit.is_some(), named);
+            let id = if named { "all-requests" } else { "agent" };
+            let policies = reply.rate_headers.unwrap().policies;
+            assert_eq!(policies, format!(r#""{id}";q=1;w=1000"#));
             let body: Json = serde_json::from_str(&reply.body).unwrap();
             let violated = json!([{
-                "limit_id": if named { "all-requests" } else { "agent" }, "kind": "rate", "why": "exceeded",
+                "limit_id": id, "kind": "rate", "why": "exceeded",
                 "max": "1", "window": null, "window_s": 1_000, "remaining": "0", "requested": "1",
                 "retry_after_s": 1_000,
             }]);
@@ -236,13 +236,14 @@ fn another_rate_refills_no_request() {
     let mut gate = gate(vec![]);
     let mut left = |rate: Option<Rc<RequestRate>>| {
         gate.records.agent.as_mut().unwrap().request_rate = rate;
-        gate.try_call(&asked(json!(1))).unwrap().rate.unwrap().remaining
+        let states = gate.try_call(&asked(json!(1))).unwrap().rate_headers.unwrap().states;
+        states.split(';').nth(1).unwrap().to_owned()
     };
-    assert_eq!(left(support::rate(5, 0.001)), 4);
-    assert_eq!(left(support::rate(100, 0.001)), 3, "raised");
-    assert_eq!(left(None), 2, "deleted");
-    assert_eq!(left(support::rate(2, 0.001)), 1, "lowered");
-    assert_eq!(left(support::rate(100, 0.001)), 0, "raised again");
+    assert_eq!(left(support::rate(5, 0.001)), "r=4");
+    assert_eq!(left(support::rate(100, 0.001)), "r=3", "raised");
+    assert_eq!(left(None), "r=2", "deleted");
+    assert_eq!(left(support::rate(2, 0.001)), "r=1", "lowered");
+    assert_eq!(left(support::rate(100, 0.001)), "r=0", "raised again");
 }
 
 #[test]
@@ -327,6 +328,7 @@ fn an_ending_that_the_caller_can_choose_gives_nothing_back() {
     use Effect::{Failed, Succeeded, Unclear};
     for (ending, status, http, mcp) in [
         (Ending::Refused, 0, Failed, Failed),
+        (Ending::Refused, 404, Failed, Failed),
         (Ending::Complete, 200, Succeeded, Unclear),
         (Ending::Complete, 409, Failed, Failed),
         (Ending::Complete, 406, Succeeded, Unclear),
@@ -339,8 +341,14 @@ fn an_ending_that_the_caller_can_choose_gives_nothing_back() {
         (Ending::UpstreamFailed, 0, Unclear, Unclear),
     ] {
         assert_eq!(Effect::of_http(ending, status), http, "{ending:?} {status}");
-        assert_eq!(Effect::of_mcp(ending, status, None), mcp, "{ending:?} {status}");
-        assert_eq!(Effect::of_mcp(ending, status, Some(Failed)), Failed, "{ending:?} {status}");
+        let of_mcp = |answer, in_session| Effect::of_mcp(ending, status, answer, in_session);
+        assert_eq!(of_mcp(None, false), mcp, "{ending:?} {status}");
+        // In a session, the status can be about another message of the batch, or about the session's end.
+        let in_session = if mcp == Failed && status != 0 { Unclear } else { mcp };
+        assert_eq!(of_mcp(None, true), in_session, "{ending:?} {status}");
+        for era in [false, true] {
+            assert_eq!(of_mcp(Some(Failed), era), Failed, "{ending:?} {status}");
+        }
     }
 }
 
@@ -585,6 +593,23 @@ fn an_alarm_ends_what_has_no_outcome() {
     assert_eq!(reservations(&gate), 0);
     // The amount stays used: nobody knows whether it was spent.
     assert!(!passes(&gate, &forwarded(2)) && passes(&gate, &forwarded(1)));
+}
+
+/// The clock was ahead for one call, the runtime ended before the outcome, and the clock is right again.
+#[test]
+fn a_call_under_a_clock_that_was_ahead_holds_its_place_for_about_an_hour() {
+    for (ahead_ms, ends) in [(30 * 60_000, false), (62 * 60_000, true), (20 * HOUR_MS, true)] {
+        let gate = gate(vec![amount(5), limit("c", json!({"kind": "concurrency", "max": "1"}))]);
+        let now_ms = gate.now_ms.get();
+        gate.now_ms.set(now_ms + ahead_ms);
+        assert!(passes(&gate, &forwarded(4)));
+        gate.evict();
+        gate.now_ms.set(now_ms);
+        gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms)).unwrap();
+        assert_eq!(reservations(&gate), usize::from(!ends), "{ahead_ms}");
+        let status = if ends { 200 } else { 429 };
+        assert_eq!(answer(&gate, &forwarded(0)).0, status, "{ahead_ms}");
+    }
 }
 
 #[test]

@@ -65,17 +65,16 @@ impl Desk {
         let cost = whole(COST);
         let rounded = &self.rounded;
         let usage = Usage { tool: "bank/refund", covered: WRITE, input, rounded, cost, forwarded };
-        let [of_agent, of_credential] = std::mem::take(&mut self.books);
+        let [of_agent, of_credential] = &self.books;
         let [agent, credential] = BOOKS.map(Rc::from);
-        let limits = &self.of_credential;
         let mut ledgers = [
-            Ledger { name: agent, limits: &self.limits, book: of_agent, leased: None },
-            Ledger { name: credential, limits, book: of_credential, leased: None },
+            Ledger::new(agent, &self.limits, of_agent, None),
+            Ledger::new(credential, &self.of_credential, of_credential, None),
         ];
         let uses = usage::uses(&ledgers, &usage);
-        let checked = usage::check(&mut ledgers, &uses, at(now_ms));
-        if checked.is_ok() && passes {
-            usage::commit(&mut ledgers, &uses, forwarded, at(now_ms));
+        let checked = usage::apply(&mut ledgers, &uses, forwarded, at(now_ms));
+        if checked.is_err() || !passes {
+            usage::revert(&mut ledgers);
         }
         let takes = usage::takes(&ledgers, &uses, forwarded);
         self.books = ledgers.map(|ledger| ledger.book);
@@ -239,6 +238,10 @@ fn a_clock_that_goes_back_reopens_no_window() {
     assert_eq!(times.map(&mut passes), [true, true, false, false, true]);
     // The clock was a year ahead: what was used then counts now.
     let times = [ahead + 365 * DAY_MS, ahead, ahead, ahead + MINUTE_MS];
+    assert_eq!(times.map(&mut passes), [true, true, false, true]);
+    // The window of now is another one after a denied call, too.
+    let year = ahead + 730 * DAY_MS;
+    let times = [year, year, ahead + 2 * MINUTE_MS, ahead + 3 * MINUTE_MS];
     assert_eq!(times.map(&mut passes), [true, true, false, true]);
 }
 

@@ -6,16 +6,24 @@ mod support;
 
 use std::rc::Rc;
 
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
 use gateward_core::call::http_tool::{HttpRequest, Unresolved};
+use gateward_core::credential::token::MacKeys;
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::json;
+use gateward_core::json::raw::RawObject;
+use gateward_core::mcp::message::{Kind, Message};
+use gateward_core::mcp::redact::Removed;
+use gateward_core::mcp::seal::Seal;
+use gateward_core::mcp::{Era, action, forward, response};
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{
     CredentialStatus, ServerKind, ServerRecord, ServerStatus, ServerTools, ToolRegistration,
     ToolStatus,
 };
+use gateward_core::shield::{Redaction, Rules, Shield};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
 use support::{Gate, TENANT, command, read_call};
@@ -199,12 +207,12 @@ fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
 fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denied() {
     let mut gate = gate();
     let reply = gate.try_call(&asking(Purpose::Message { cost: 1 })).unwrap();
-    assert_eq!(reply.rate.unwrap().remaining, 99_999);
+    assert!(reply.rate_headers.unwrap().states.starts_with(r#""agent";r=99999;"#));
     let body: Json = serde_json::from_str(&reply.body).unwrap();
     assert_eq!((&body["decision"], gate.receipts().len()), (&Json::Null, 0));
     assert_eq!(body["upstream"]["url"], "https://api.example.com/");
 
-    let charged = gate.try_call(&asking(Purpose::Filter(Vec::new()))).unwrap().rate;
+    let charged = gate.try_call(&asking(Purpose::Filter(Vec::new()))).unwrap().rate_headers;
     assert_eq!(charged, None);
 
     gate.records.server.as_mut().unwrap().status = ServerStatus::Disabled;
@@ -465,12 +473,13 @@ fn a_subscription_is_charged_for_each_name_that_it_lists() {
     let gate = gate();
     let remaining = |cost: u32| {
         let reply = gate.try_call(&asking(Purpose::Message { cost })).unwrap();
-        (reply.status, reply.rate.unwrap().remaining)
+        let states = reply.rate_headers.unwrap().states;
+        (reply.status, states.split(';').nth(1).unwrap().to_owned())
     };
-    assert_eq!(remaining(1), (200, 99_999));
-    assert_eq!(remaining(1_000), (200, 98_999));
-    assert_eq!(remaining(98_999), (200, 0));
-    assert_eq!(remaining(2), (429, 0));
+    assert_eq!(remaining(1), (200, "r=99999".to_owned()));
+    assert_eq!(remaining(1_000), (200, "r=98999".to_owned()));
+    assert_eq!(remaining(98_999), (200, "r=0".to_owned()));
+    assert_eq!(remaining(2), (429, "r=0".to_owned()));
 }
 
 #[test]
@@ -527,4 +536,87 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
     // Its cost was counted with the decision, so the agent's state does not change.
     gate.evict();
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
+}
+
+/// Attack: a server asks something during a large call. The client brings the server's state with a smaller call, or with
+/// a call of another tool: then limits and policies judge that call, and the server carries out the first one.
+#[test]
+fn a_servers_state_goes_only_with_the_call_that_it_belongs_to() {
+    let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
+    let message = |method: &str, params: &Json| {
+        let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        Message {
+            kind: Kind::Request,
+            id: "1".to_owned(),
+            method: method.to_owned(),
+            params: json::parse(params.to_string().as_bytes()).unwrap(),
+            parameters: Vec::new(),
+            text: text.to_string(),
+        }
+    };
+    let hash = |message: &Message, claims: &Claims| {
+        let asked = action::of(message).unwrap();
+        let names = ("payments", asked.tool.as_str(), asked.resource.as_str());
+        claims.clone().call((TENANT, "coder"), names, asked.input).action_hash
+    };
+    fn seal<'a>(keys: &'a MacKeys, action: &'a [u8]) -> Seal<'a> {
+        Seal { keys, tenant: TENANT, agent: "coder", server: "payments", action }
+    }
+    let refund = |arguments: Json| json!({"name": "refund", "arguments": arguments});
+    let state = |method: &str, params: &Json| {
+        let asks = r#"{"resultType":"input_required","requestState":"s"}"#;
+        let mut result = RawObject::parse(asks).unwrap();
+        let action = hash(&message(method, params), &Claims::default());
+        let seal = seal(&keys, &action);
+        response::finish_result(method, &mut result, None, Era::Stateless, &seal).unwrap();
+        result.text("requestState").unwrap()
+    };
+    let of_refund = state("tools/call", &refund(json!({"amount": 900, "to": "ada"})));
+    let of_read = state("resources/read", &json!({"uri": "a://b"}));
+    let approved =
+        Claims::from_headers(|name| (name == "x-gateward-approval-id").then(|| "a".to_owned()));
+    let approved = approved.unwrap();
+    let answers = json!({"k": {"action": "accept", "content": {"sure": true}}});
+    let shield = Shield::new(Rules::default());
+    for (method, params, state, opens) in [
+        ("tools/call", refund(json!({"to": "ada", "amount": 900.0})), &of_refund, true),
+        ("tools/call", refund(json!({"amount": 1, "to": "ada"})), &of_refund, false),
+        ("tools/call", refund(json!({"amount": 900, "to": "ada", "x": 1})), &of_refund, false),
+        ("tools/call", json!({"name": "refund"}), &of_refund, false),
+        (
+            "tools/call",
+            json!({"name": "status", "arguments": {"amount": 900, "to": "ada"}}),
+            &of_refund,
+            false,
+        ),
+        ("resources/read", json!({"uri": "a://b"}), &of_refund, false),
+        ("resources/read", json!({"uri": "a://b"}), &of_read, true),
+        ("resources/read", json!({"uri": "a://c"}), &of_read, false),
+    ] {
+        for claims in [&Claims::default(), &approved] {
+            for answers in [None, Some(&answers)] {
+                let mut params = params.clone();
+                params["requestState"] = json!(state);
+                if let Some(answers) = answers {
+                    params["inputResponses"] = answers.clone();
+                }
+                let message = message(method, &params);
+                let action = hash(&message, claims);
+                let seal = seal(&keys, &action);
+                let redaction = Redaction { shield: &shield, tenant: TENANT, categories: &[] };
+                let mut removed = Removed::default();
+                let sent = forward::rewrite(&message, &[], redaction, &seal, &mut removed);
+                let checked = forward::check_state(&message, &seal);
+                match opens {
+                    true => assert!(sent.unwrap().contains(r#""requestState":"s""#), "{params}"),
+                    false => {
+                        let error = sent.unwrap_err();
+                        assert_eq!((error.status, error.code), (200, -32602), "{params}");
+                        assert!(error.message.contains("does not belong to this call"));
+                    }
+                }
+                assert_eq!(checked.is_ok(), opens, "{params}");
+            }
+        }
+    }
 }

@@ -474,11 +474,10 @@ fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
     let denied = with(read_call(), json!({"tool_call": {"action": "gone"}}));
     for (call, remaining) in [(&replayed, 3), (&replayed, 2), (&dry, 1), (&denied, 0)] {
         let reply = gate.try_call(&command(call)).unwrap();
-        let rate = reply.rate.unwrap();
-        assert_eq!(
-            (reply.status, rate.remaining, rate.limit, rate.window_s),
-            (200, remaining, 4, 8)
-        );
+        let headers = reply.rate_headers.unwrap();
+        let state = format!(r#""all-requests";r={remaining};t="#);
+        assert_eq!((reply.status, headers.policies.as_str()), (200, r#""all-requests";q=4;w=8"#));
+        assert!(headers.states.starts_with(&state), "{}", headers.states);
     }
     for _ in 0..3 {
         let reply = gate.try_call(&command(&read_call())).unwrap();

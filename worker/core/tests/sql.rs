@@ -337,7 +337,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(tool.argument_roles.as_deref(), Some(&roles));
     let trust = ResultTrust(vec![(String::new(), ResultLevel::Trusted)]);
     assert_eq!((tool.reach, tool.result_trust.as_deref()), (Reach::Nobody, Some(&trust)));
-    assert_eq!(tool.cost.map(String::from).as_deref(), Some("2.5"));
+    assert_eq!(tool.cost, "2.5".parse().ok());
     assert_eq!((tool.warrant_required, tool.min_clearance), (true, Some(14)));
     let modes = [tool.shield.as_ref(), server.shield.as_ref(), tenant.settings.shield.as_ref()];
     let mode = |category| Modes::resolve(modes).of(category);
@@ -419,7 +419,7 @@ fn a_new_member_of_a_stored_record_raises_the_version_of_the_records() {
         (RECORDS_SHAPE, names.each_ref().map(String::as_str)),
         ("6", pinned),
         "a stored record has other members: if a new one restricts calls, or if one has another form, raise \
-         `RECORDS_SHAPE` in `lane/registry.rs`; then write both here"
+         `RECORDS_SHAPE` in `lane/stored_registry.rs`; then write both here"
     );
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_core::approval::{ApprovalEvent, ApprovalStatus};
 use gateward_core::decision::{Decision, ReasonCode};
-use gateward_core::gate::budget::{Budget, Written};
+use gateward_core::gate::daily_rows::{DailyRows, Written};
 use gateward_core::gate::{CountedEvent, LaneEvent};
 use gateward_core::limit::Covers;
 use gateward_core::log::{Event, MAX_DETAIL_BYTES};
@@ -140,7 +140,7 @@ fn the_page_about_administration_has_each_kind_of_audit_event_once() {
         .chain(LaneEvent::ALL.map(LaneEvent::as_str))
         .chain(Ending::ALL.into_iter().filter_map(Ending::event))
         .chain(COUNTED.map(CountedEvent::as_str))
-        .chain(Budget::of(None).events(everything))
+        .chain(DailyRows::of(None).events(everything))
         .collect();
     assert_eq!(sorted(page), sorted(written.iter().copied()));
     assert_eq!(BTreeSet::from_iter(&written).len(), written.len());

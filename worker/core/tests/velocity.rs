@@ -10,7 +10,7 @@ use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::clock::CLOCK_TOLERANCE_MS;
 use gateward_core::gate::windows::WindowAnswers;
-use gateward_core::lane::{Answers, Called, DecideOutcome, Lane, PRUNE_WINDOWS_MS};
+use gateward_core::lane::{Answers, CallResult, DecideOutcome, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::CountRequest;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
@@ -245,7 +245,8 @@ fn a_call_that_is_denied_leaves_no_row() {
 #[test]
 fn a_withdrawal_says_whether_it_found_the_call() {
     let gate = gate();
-    let Called::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None) else {
+    let CallResult::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None)
+    else {
         panic!("the window is asked")
     };
     let request = &requests[0];
@@ -423,15 +424,15 @@ fn a_flood_of_calls_is_charged_before_it_asks_windows() {
     gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
     let command = command(&arguments(json!({})));
     // Two calls at once: neither has an answer of the window yet.
-    assert!(matches!(step(&gate, &command, None), Called::NotCounted(_)));
-    let Called::Decided(reply) = step(&gate, &command, None) else {
+    assert!(matches!(step(&gate, &command, None), CallResult::NotCounted(_)));
+    let CallResult::Decided(reply) = step(&gate, &command, None) else {
         panic!("the second call asks")
     };
     assert_eq!(reply.status, 429);
 }
 
 /// One step of a call, with what windows answered so far.
-fn step(gate: &Gate, command: &GateCommand, windows: Option<&WindowAnswers>) -> Called {
+fn step(gate: &Gate, command: &GateCommand, windows: Option<&WindowAnswers>) -> CallResult {
     let (parts, now_ms) = ((&*gate.engine, &gate.config), gate.now_ms.get());
     let answers = Answers { windows, ..Answers::default() };
     let called = gate.on_lane(|lane, storage| {
@@ -452,16 +453,16 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
             .map(|request| (request.row(), gate.count_call(Some("0.1"), request)))
             .collect()
     };
-    let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it asks") };
+    let CallResult::NotCounted(before) = step(&gate, &command, None) else { panic!("it asks") };
     let mut answers = answer(&gate, &before);
     // From now on, the credential is a harness's, so its claim about the user counts.
     gate.records.credential.as_mut().unwrap().assigns_runs = true;
-    let Called::NotCounted(after) = step(&gate, &command, Some(&answers)) else {
+    let CallResult::NotCounted(after) = step(&gate, &command, Some(&answers)) else {
         panic!("it asks the user's window")
     };
     assert_ne!(before, after);
     answers.extend(answer(&gate, &after));
-    let Called::Decided(reply) = step(&gate, &command, Some(&answers)) else {
+    let CallResult::Decided(reply) = step(&gate, &command, Some(&answers)) else {
         panic!("everything is known")
     };
     assert!(reply.body.contains("policy_allow"), "{}", reply.body);
@@ -470,7 +471,7 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
 
 /// The count of other calls in the tenant's window of a customer.
 fn in_window(gate: &Gate, change: Value) -> u64 {
-    let Called::NotCounted(requests) = step(gate, &command(&arguments(change)), None) else {
+    let CallResult::NotCounted(requests) = step(gate, &command(&arguments(change)), None) else {
         panic!("the window is asked")
     };
     gate.count_call(None, &requests[0]).unwrap().count
@@ -519,7 +520,8 @@ fn what_a_server_asks_reads_windows_and_counts_in_none() {
         passes(&gate, json!({}));
     }
     assert_eq!(answer(&gate), "policy_allow", "it is no third call");
-    let Called::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None) else {
+    let CallResult::NotCounted(requests) = step(&gate, &command(&arguments(json!({}))), None)
+    else {
         panic!("the window is asked")
     };
     gate.count_call(Some("another"), &requests[0]).unwrap();
@@ -530,10 +532,10 @@ fn what_a_server_asks_reads_windows_and_counts_in_none() {
 fn what_a_window_answered_is_good_if_d1_is_away_since() {
     let mut gate = gate();
     let command = command(&arguments(json!({})));
-    let Called::NotCounted(requests) = step(&gate, &command, None) else { panic!("it asks") };
+    let CallResult::NotCounted(requests) = step(&gate, &command, None) else { panic!("it asks") };
     let answers = [(requests[0].row(), gate.count_call(Some("0.1"), &requests[0]))];
     gate.records.confirmed = false;
-    let Called::Decided(reply) = step(&gate, &command, Some(&answers)) else {
+    let CallResult::Decided(reply) = step(&gate, &command, Some(&answers)) else {
         panic!("everything is known")
     };
     assert!(reply.body.contains("degraded"), "{}", reply.body);

@@ -567,7 +567,7 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
         assert_eq!(gate.try_call(&call).unwrap().body, first.body, "the stored answer");
         // Whoever read the call on the way has its proof, and is a stranger.
         let again = gate.try_call(&located(&read_call(), 3, now_s())).unwrap();
-        assert_eq!((again.status, again.rate.is_none()), (401, true), "{}", again.body);
+        assert_eq!((again.status, again.rate_headers.is_none()), (401, true), "{}", again.body);
         assert!(again.body.contains("valid for one call"), "{}", again.body);
         assert_eq!(code(&gate, &located(&read_call(), 3, now_s() + 30)), "policy_allow");
     }
@@ -614,6 +614,32 @@ fn the_resource_of_a_call_with_a_warrant_is_one_of_its_arguments() {
         let open = open(false, Some(SourceTrust::TrustedInternalUnsigned));
         assert_eq!(code(&open, &located(&call, 3, now_s())), expected, "located: {resource}");
         assert_eq!(code(&gate(false), &command(&call)), "policy_allow", "{resource}");
+    }
+}
+
+/// A tool with exact decimals reads such a number otherwise, and a tool that ignores case reads the second of two names.
+#[test]
+fn a_tool_reads_the_arguments_that_are_compared_with_the_warrant() {
+    let clear = json!({"n": 50, "more": {"k": 1}});
+    for (parameters, rounded, expected) in [
+        (&clear, vec![], "policy_allow"),
+        (&clear, vec![50.0], "warrant_argument_refused"),
+        (&clear, vec![1.0], "warrant_argument_refused"),
+        // In another part of the message.
+        (&clear, vec![7.5], "policy_allow"),
+        (&json!({"n": 50, "N": 5_000}), vec![], "warrant_argument_refused"),
+        (&json!({"n": 50, "more": {"k": 1, "K": 2}}), vec![], "warrant_argument_refused"),
+    ] {
+        let body = with(read_call(), json!({"tool_call": {"parameters": parameters}}));
+        let open = open(false, Some(SourceTrust::TrustedInternalUnsigned));
+        for (lane, mut call, expected) in [
+            (gate(false), warranted(&body, 3, now_s()), expected),
+            (open, located(&body, 3, now_s()), expected),
+            (gate(false), command(&body), "policy_allow"),
+        ] {
+            call.call.rounded = rounded.clone();
+            assert_eq!(code(&lane, &call), expected, "{parameters} {rounded:?}");
+        }
     }
 }
 
@@ -698,7 +724,12 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         change(&mut gate, &mut call);
         settle(&mut gate);
         let reply = gate.try_call(&call).unwrap();
-        assert_eq!((reply.status, reply.rate.is_none()), (401, true), "{name}: {}", reply.body);
+        assert_eq!(
+            (reply.status, reply.rate_headers.is_none()),
+            (401, true),
+            "{name}: {}",
+            reply.body
+        );
         // Whether the agent has another key, or the tenant accepts no warrant alone, is not told.
         assert!(reply.body == stranger || reply.body.contains("warrant_refused"), "{}", reply.body);
         assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0), "{name}");

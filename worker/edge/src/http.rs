@@ -5,11 +5,9 @@ use std::fmt::Display;
 use std::net::IpAddr;
 
 use gateward_core::bounds::MAX_BODY_BYTES;
-use gateward_core::bucket::RateStatus;
 use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::isolate::memory::Held;
-use gateward_core::limit::status::Status;
-use gateward_core::limit::{Amount, DEFAULT_RATE};
+use gateward_core::limit::rate_headers::RateHeaders;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::trace::{TRACESTATE, TraceContext};
 use js_sys::Uint8Array;
@@ -326,40 +324,14 @@ impl Head {
         }
     }
 
-    /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10. `rate_limit`: the id of the limit
-    /// that sets `rate`; `None`: the default holds.
-    pub fn rate_limit(
-        self,
-        rate: Option<RateStatus>,
-        rate_limit: Option<&str>,
-        limits: &[Status],
-    ) -> Self {
-        let Some(rate) = rate else { return self };
-        let name = rate_limit.unwrap_or(DEFAULT_RATE);
-        let mut policies = format!("\"{name}\";q={};w={}", rate.limit, rate.window_s);
-        let mut states = format!("\"{name}\";r={};t={}", rate.remaining, rate.reset_s);
-        // A limit of each group may count a call for several groups. Then the one with the least left is told: names
-        // must differ.
-        let of_limits = limits.chunk_by(|one, next| one.limit_id == next.limit_id);
-        let least = of_limits
-            .filter_map(|same| same.iter().min_by_key(|it| it.remaining.unwrap_or(Amount::MAX)));
-        for Status { limit_id, max, remaining, window_s, reset_s, .. } in least {
-            // Structured fields have integers of up to 15 digits (RFC 9651).
-            let most = 999_999_999_999_999;
-            let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor().min(most);
-            policies.push_str(&format!(", \"{limit_id}\";q={}", floor(max)));
-            if let Some(window_s) = window_s {
-                policies.push_str(&format!(";w={window_s}"));
+    pub fn rate_headers(self, headers: Option<&RateHeaders>) -> Self {
+        match headers {
+            Some(RateHeaders { policies, states }) => {
+                let [policy, state] = RATE_FIELDS;
+                self.field(policy, policies).field(state, states)
             }
-            if remaining.is_none() {
-                continue;
-            }
-            states.push_str(&format!(", \"{limit_id}\";r={}", floor(remaining)));
-            if let Some(reset_s) = reset_s {
-                states.push_str(&format!(";t={reset_s}"));
-            }
+            None => self,
         }
-        self.field("ratelimit-policy", policies).field("ratelimit", states)
     }
 
     /// The status, and the headers in the form of `io.js` and `relay.js`.

@@ -21,7 +21,9 @@ pub fn keep_chain(request: &Request, app: &App, command: &GateCommand) {
         && let Some(Carried { judged: Judged::Later(presented), .. }) = in_headers(request)
     {
         let cache = &mut app.settings.engine.chains().borrow_mut();
-        warrant::keep_chain(&presented, agent_key(command), cache);
+        let caller = (agent_key(command), Date::now().as_millis() / 1_000);
+        // If the chain has expired meanwhile, it need not be kept.
+        let _ = warrant::keep_chain(&presented, caller, cache);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decisions in answers.
 
 use gateward_core::decision::{Decision, ReasonCode};
-use gateward_core::gate::Response;
+use gateward_core::gate::AuthorizeResponse;
 use gateward_core::id::receipt_id;
 use gateward_core::policy::bundle::Bundle;
 use gateward_core::receipt::Ending;
@@ -28,7 +28,7 @@ pub struct DecisionView {
     #[schema(value_type = ReasonCode)]
     pub reason_code: String,
     /// The answer that the caller got.
-    #[schema(value_type = Response)]
+    #[schema(value_type = AuthorizeResponse)]
     pub response: Box<RawValue>,
 }
 

@@ -20,6 +20,7 @@ use crate::credential::issue::IssueCredential;
 use crate::credential::{self, CredentialRow, Mint};
 use crate::group::{CreateGroup, DeleteGroup, GroupRow, Member, ProtectGroup, SetMember};
 use crate::limit::{CreateLimit, DeleteLimit, LimitRow, PatchLimit};
+use crate::refusal::refused;
 use crate::resource::{one, page};
 use crate::server::ServerRow;
 use crate::server::action::{ActOnServer, DeleteServer};
@@ -36,7 +37,7 @@ use crate::warrant_root::{
     CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, TakeRevocationList, WarrantRootRow,
 };
 use crate::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
-use crate::{Answer, Resource, Write};
+use crate::{AnswerBody, Resource, Write};
 
 /// Random bytes that a request can need.
 pub const RANDOM_BYTES: usize = credential::RANDOM_BYTES;
@@ -66,7 +67,7 @@ pub enum Asked<'a> {
     /// A change of this tenant's registry.
     Write { tenant: String, write: Box<dyn Write + 'a> },
     /// One record: the statement returns one text, or none.
-    One { statement: Statement, view: fn(Option<&str>, u64) -> Result<Answer, Problem> },
+    One { statement: Statement, view: fn(Option<&str>, u64) -> Result<AnswerBody, Problem> },
     /// An agent, part of whose state is in its lane. The statement returns its record and, as
     /// `extra`, the tenant's values that the lane needs.
     Agent(Statement),
@@ -83,7 +84,7 @@ pub enum Asked<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the request.
+    /// Reads the request. One match, so that the compiler finds an operation that is missing.
     ///
     /// # Errors
     ///
@@ -120,31 +121,24 @@ impl<'a> Request<'a> {
             Op::Bootstrap => {
                 let request: BootstrapRequest = parse(self.body)?;
                 let tenant = request.tenant.to_string();
-                let write = Box::new(Bootstrap { request, mint: self.mint() });
-                Asked::Write { tenant, write }
+                write_to(tenant, Bootstrap { request, mint: self.mint() })
             }
             Op::ListTenants => self.page_of_all::<TenantRow>(sql::LIST_TENANTS)?,
             Op::CreateTenant => {
                 let request: TenantRequest = parse(self.body)?;
                 let tenant = request.tenant.to_string();
-                let write = Box::new(CreateTenant { request, mint: self.mint() });
-                Asked::Write { tenant, write }
+                write_to(tenant, CreateTenant { request, mint: self.mint() })
             }
             Op::ReadTenant => {
                 let values = vec![self.name(0, "tenant")?.to_string().into()];
-                one_of::<TenantRow>(Statement::new(sql::READ_TENANT, values))
+                one_of::<TenantRow>(sql::READ_TENANT, values)
             }
             Op::PatchTenant => {
                 let tenant = self.name(0, "tenant")?.to_string();
-                Asked::Write { tenant, write: Box::new(parse::<PatchTenant>(self.body)?) }
+                write_to(tenant, parse::<PatchTenant>(self.body)?)
             }
-            Op::DeleteTenant => {
-                let tenant = self.name(0, "tenant")?.to_string();
-                Asked::Write { tenant, write: Box::new(DeleteTenant) }
-            }
-            Op::ReadSettings => {
-                one_of::<SettingsRow>(Statement::new(sql::READ_TENANT, vec![self.tenant.into()]))
-            }
+            Op::DeleteTenant => write_to(self.name(0, "tenant")?.to_string(), DeleteTenant),
+            Op::ReadSettings => one_of::<SettingsRow>(sql::READ_TENANT, vec![self.tenant.into()]),
             Op::PatchSettings => self.write(parse::<PatchSettings>(self.body)?),
 
             Op::ListLimits => self.page_of::<LimitRow>(sql::LIST_LIMITS)?,
@@ -159,9 +153,7 @@ impl<'a> Request<'a> {
             }),
             Op::DeleteLimit => self.write(DeleteLimit { limit_id: self.name(0, "limit_id")? }),
 
-            Op::ReadWebhook => {
-                one_of::<WebhookRow>(Statement::new(sql::READ_WEBHOOK, vec![self.tenant.into()]))
-            }
+            Op::ReadWebhook => one_of::<WebhookRow>(sql::READ_WEBHOOK, vec![self.tenant.into()]),
             Op::SetWebhook => {
                 let request: WebhookRequest = parse(self.body)?;
                 let target = Target::parse(&request.url, self.local_targets)
@@ -194,22 +186,14 @@ impl<'a> Request<'a> {
             Op::UnprotectGroup => {
                 self.write(ProtectGroup { group: self.name(0, "group")?, protected: false })
             }
-            Op::ListMembers => {
-                let group = self.name(0, "group")?.to_string();
-                let (limit, cursor) = self.query().page(&[])?;
-                let (kind, member) = cursor.split_once('.').unwrap_or(("", ""));
-                let key: Vec<Value> = vec![self.tenant.into(), group.into()];
-                let mut values = key.clone();
-                values.extend([kind.into(), member.into(), u64::from(limit).into()]);
-                let within = Statement::new(sql::READ_GROUP, key);
-                let statement = Statement::new(sql::LIST_MEMBERS, values);
-                Asked::Page {
-                    within: Some(("group", within)),
-                    statement,
-                    limit,
-                    view: page::<Member>,
-                }
-            }
+            Op::ListMembers => self.page_within::<Member>(
+                ("group", sql::READ_GROUP),
+                sql::LIST_MEMBERS,
+                |cursor| {
+                    let (kind, member) = cursor.split_once('.').unwrap_or(("", ""));
+                    vec![kind.into(), member.into()]
+                },
+            )?,
             Op::AddMember => self.member(true)?,
             Op::RemoveMember => self.member(false)?,
 
@@ -223,20 +207,7 @@ impl<'a> Request<'a> {
                 self.write(DeleteAdministrator { administrator, last: self.query().flag("last")? })
             }
 
-            Op::ListCredentials => match self.query().get("agent") {
-                None => self.page_of::<CredentialRow>(sql::LIST_CREDENTIALS)?,
-                Some(agent) => {
-                    let (limit, cursor) = self.query().page(&["agent"])?;
-                    let values = vec![
-                        self.tenant.into(),
-                        cursor.into(),
-                        u64::from(limit).into(),
-                        agent.into(),
-                    ];
-                    let statement = Statement::new(sql::LIST_CREDENTIALS_OF_AGENT, values);
-                    page_of::<CredentialRow>(statement, limit)
-                }
-            },
+            Op::ListCredentials => self.credentials()?,
             Op::CreateCredential => {
                 self.write(IssueCredential { request: parse(self.body)?, mint: self.mint() })
             }
@@ -269,21 +240,11 @@ impl<'a> Request<'a> {
                 self.write(ActOnServer { server: self.name(0, "server")?, action })
             }
 
-            Op::ListTools => {
-                let server = self.name(0, "server")?.to_string();
-                let (limit, cursor) = self.query().page(&[])?;
-                let key: Vec<Value> = vec![self.tenant.into(), server.into()];
-                let mut values = key.clone();
-                values.extend([cursor.into(), u64::from(limit).into()]);
-                let within = Statement::new(sql::READ_SERVER, key);
-                let statement = Statement::new(sql::LIST_TOOLS, values);
-                Asked::Page {
-                    within: Some(("server", within)),
-                    statement,
-                    limit,
-                    view: page::<ToolRow>,
-                }
-            }
+            Op::ListTools => self.page_within::<ToolRow>(
+                ("server", sql::READ_SERVER),
+                sql::LIST_TOOLS,
+                |cursor| vec![cursor.into()],
+            )?,
             Op::CreateTool => {
                 self.write(CreateTool::new(self.name(0, "server")?, parse(self.body)?))
             }
@@ -293,7 +254,7 @@ impl<'a> Request<'a> {
                     self.name(0, "server")?.to_string().into(),
                     self.tool()?.to_string().into(),
                 ];
-                one_of::<ToolDetailRow>(Statement::new(sql::READ_TOOL, values))
+                one_of::<ToolDetailRow>(sql::READ_TOOL, values)
             }
             Op::PatchTool => self.write(PatchTool {
                 server: self.name(0, "server")?,
@@ -342,8 +303,7 @@ impl<'a> Request<'a> {
                 let id: WarrantId =
                     self.parameter(0).parse().map_err(|must| refused("warrant_id", must))?;
                 let values = vec![self.tenant.into(), id.as_str().into()];
-                let statement = Statement::new(sql::READ_WARRANT_REVOCATION, values);
-                one_of::<WarrantRevocationRow>(statement)
+                one_of::<WarrantRevocationRow>(sql::READ_WARRANT_REVOCATION, values)
             }
 
             Op::ListAuditEvents => self.events()?,
@@ -398,7 +358,7 @@ impl<'a> Request<'a> {
     }
 
     fn write(&self, write: impl Write + 'a) -> Asked<'a> {
-        Asked::Write { tenant: self.tenant.to_owned(), write: Box::new(write) }
+        write_to(self.tenant.to_owned(), write)
     }
 
     fn parameter(&self, at: usize) -> &str {
@@ -426,21 +386,48 @@ impl<'a> Request<'a> {
 
     fn one_named<R: Resource>(&self, sql: &'static str, field: &str) -> Result<Asked<'a>, Problem> {
         let values = vec![self.tenant.into(), self.name(0, field)?.to_string().into()];
-        Ok(one_of::<R>(Statement::new(sql, values)))
+        Ok(one_of::<R>(sql, values))
     }
 
     /// A page of the tenant's records: tenant, after, limit.
     fn page_of<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
         let (limit, cursor) = self.query().page(&[])?;
         let values = vec![self.tenant.into(), cursor.into(), u64::from(limit).into()];
-        Ok(page_of::<R>(Statement::new(sql, values), limit))
+        Ok(page_of::<R>(sql, values, limit))
     }
 
     /// A page of records of no tenant: after, limit.
     fn page_of_all<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
         let (limit, cursor) = self.query().page(&[])?;
         let values = vec![cursor.into(), u64::from(limit).into()];
-        Ok(page_of::<R>(Statement::new(sql, values), limit))
+        Ok(page_of::<R>(sql, values, limit))
+    }
+
+    /// A page of the records of one parent, which the path names: tenant, parent, what `after` makes of the cursor, limit.
+    /// `parent` is its kind, and the statement that reads it.
+    fn page_within<R: Resource>(
+        &self,
+        (parent, read): (&'static str, &'static str),
+        list: &'static str,
+        after: fn(&str) -> Vec<Value>,
+    ) -> Result<Asked<'a>, Problem> {
+        let key: Vec<Value> = vec![self.tenant.into(), self.name(0, parent)?.to_string().into()];
+        let (limit, cursor) = self.query().page(&[])?;
+        let mut values = key.clone();
+        values.extend(after(cursor));
+        values.push(u64::from(limit).into());
+        let within = Some((parent, Statement::new(read, key)));
+        let statement = Statement::new(list, values);
+        Ok(Asked::Page { within, statement, limit, view: page::<R> })
+    }
+
+    fn credentials(&self) -> Result<Asked<'a>, Problem> {
+        let Some(agent) = self.query().get("agent") else {
+            return self.page_of::<CredentialRow>(sql::LIST_CREDENTIALS);
+        };
+        let (limit, cursor) = self.query().page(&["agent"])?;
+        let values = vec![self.tenant.into(), cursor.into(), u64::from(limit).into(), agent.into()];
+        Ok(page_of::<CredentialRow>(sql::LIST_CREDENTIALS_OF_AGENT, values, limit))
     }
 
     fn events(&self) -> Result<Asked<'a>, Problem> {
@@ -471,21 +458,21 @@ impl<'a> Request<'a> {
                 sql::LIST_EVENTS_OF_KIND
             }
         };
-        Ok(page_of::<EventRow>(Statement::new(sql, values), limit))
+        Ok(page_of::<EventRow>(sql, values, limit))
     }
 }
 
 /// Later than any time in a record, and still exact as a double.
 const MAX_TIME_MS: u64 = 1 << 52;
 
-fn one_of<'a, R: Resource>(statement: Statement) -> Asked<'a> {
-    Asked::One { statement, view: one::<R> }
+fn write_to<'a>(tenant: String, write: impl Write + 'a) -> Asked<'a> {
+    Asked::Write { tenant, write: Box::new(write) }
 }
 
-fn page_of<'a, R: Resource>(statement: Statement, limit: u32) -> Asked<'a> {
-    Asked::Page { within: None, statement, limit, view: page::<R> }
+fn one_of<'a, R: Resource>(sql: &'static str, values: Vec<Value>) -> Asked<'a> {
+    Asked::One { statement: Statement::new(sql, values), view: one::<R> }
 }
 
-fn refused(field: &str, must: &str) -> Problem {
-    Problem::field(field, format!("`{field}`: {must}"))
+fn page_of<'a, R: Resource>(sql: &'static str, values: Vec<Value>, limit: u32) -> Asked<'a> {
+    Asked::Page { within: None, statement: Statement::new(sql, values), limit, view: page::<R> }
 }

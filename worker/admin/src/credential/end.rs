@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{CredentialContext, CredentialRow, MAX_CREDENTIALS, Mint, check_grant, existing, load};
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Change, Loaded, Outcome, Write};
 use crate::refusal::{conflict, limit_reached, operators_only};
 use crate::resource::Resource;
@@ -120,7 +120,7 @@ impl Write for RevokeCredential {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let mut row = existing(at, loaded)?;
         if row.revoked {
-            let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+            let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
             return Ok(Outcome::Unchanged(answer));
         }
         let operates = row.scopes.contains(&Scope::TenantsAdmin);
@@ -133,7 +133,7 @@ impl Write for RevokeCredential {
         // It can be read for a while, then it is deleted.
         let ends = row.expires_at_ms.map_or(at.now_ms, |time| time.0.min(at.now_ms));
         row.expires_at_ms = Some(Millis(ends));
-        let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+        let answer = AnswerBody::of(&row.view(at.now_ms), Some(row.revision))?;
         let mut change = Change::new(ChangeEvent::CredentialRevoked, answer, vec![end(at, &row)]);
         change.detail = json!({ "key_id": row.key_id });
         change.keys = vec![ChangedKey::Credential(row.key_id)];

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::{CredentialContext, CredentialRow, MAX_CREDENTIALS, Mint, check_grant, load};
 use crate::change::{At, Loaded, Outcome, Write};
 use crate::protection;
-use crate::refusal::{conflict, limit_reached};
+use crate::refusal::{conflict, limit_reached, refused};
 
 /// A new credential.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -45,6 +45,59 @@ pub struct CreateCredential {
     assigns_runs: bool,
 }
 
+impl CreateCredential {
+    /// The agent's lane, and the scopes.
+    fn of_agent(&self, context: &CredentialContext) -> Result<(u16, Vec<Scope>), Problem> {
+        if self.agent.is_none() {
+            return Err(refused("agent", "must name the agent"));
+        }
+        if self.administrator.is_some() {
+            return Err(refused("administrator", "must be left out for an agent's credential"));
+        }
+        let Some(agent) = &context.agent else {
+            return Err(refused("agent", "this agent does not exist"));
+        };
+        if agent.revoked {
+            return Err(conflict("the agent is revoked, and this is final"));
+        }
+        let default = vec![Scope::ToolsRead, Scope::ToolsWrite];
+        let scopes = self.scopes.clone().unwrap_or(default);
+        if !scopes.iter().all(|scope| scope.agent_may_have()) {
+            return Err(refused("scopes", "an agent can only have `tools:read` and `tools:write`"));
+        }
+        Ok((agent.lane, scopes))
+    }
+
+    /// The scopes.
+    fn of_administrator(
+        &self,
+        context: &CredentialContext,
+        at: &At<'_>,
+    ) -> Result<Vec<Scope>, Problem> {
+        if self.agent.is_some() {
+            return Err(refused("agent", "must be left out for an administrator's credential"));
+        }
+        if self.assigns_runs {
+            return Err(refused("assigns_runs", "must be false: only agents have runs"));
+        }
+        if self.administrator.is_none() {
+            return Err(refused("administrator", "must name the person"));
+        }
+        let Some(scopes) = self.scopes.clone() else {
+            return Err(refused("scopes", "must say what the administrator may do"));
+        };
+        if !context.administrator {
+            return Err(refused("administrator", "this administrator does not exist"));
+        }
+        // Only this person protects groups, so nobody else may act under this name.
+        if context.first && self.administrator.as_deref() != Some(&at.actor.name) {
+            let detail = "only the tenant's first administrator issues credentials for this name";
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
+        Ok(scopes)
+    }
+}
+
 /// [`CreateCredential`] with the keys and random bytes.
 pub struct IssueCredential<'a> {
     pub request: CreateCredential,
@@ -59,66 +112,17 @@ impl Write for IssueCredential<'_> {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let request = &self.request;
-        let refuse =
-            |field: &str, must: &str| Err(Problem::field(field, format!("`{field}`: {must}")));
         let context: CredentialContext = loaded.extra()?;
         bounded("scopes", request.scopes.as_ref())?;
         bounded("allowed_servers", request.allowed_servers.as_ref())?;
         bounded("allowed_tools", request.allowed_tools.as_ref())?;
         bounded("allowed_networks", request.allowed_networks.as_ref())?;
         if request.expires_at.is_some_and(|at_ms| at_ms.0 <= at.now_ms) {
-            return refuse("expires_at", "must be in the future");
+            return Err(refused("expires_at", "must be in the future"));
         }
-        let mut lane = 0;
-        let scopes = match request.kind {
-            CredentialKind::Agent => {
-                if request.agent.is_none() {
-                    return refuse("agent", "must name the agent");
-                }
-                if request.administrator.is_some() {
-                    return refuse("administrator", "must be left out for an agent's credential");
-                }
-                let Some(agent) = &context.agent else {
-                    return refuse("agent", "this agent does not exist");
-                };
-                if agent.revoked {
-                    return Err(conflict("the agent is revoked, and this is final"));
-                }
-                lane = agent.lane;
-                let default = vec![Scope::ToolsRead, Scope::ToolsWrite];
-                let scopes = request.scopes.clone().unwrap_or(default);
-                if !scopes.iter().all(|scope| scope.agent_may_have()) {
-                    return refuse(
-                        "scopes",
-                        "an agent can only have `tools:read` and `tools:write`",
-                    );
-                }
-                scopes
-            }
-            CredentialKind::Administrator => {
-                if request.agent.is_some() {
-                    return refuse("agent", "must be left out for an administrator's credential");
-                }
-                if request.assigns_runs {
-                    return refuse("assigns_runs", "must be false: only agents have runs");
-                }
-                if request.administrator.is_none() {
-                    return refuse("administrator", "must name the person");
-                }
-                let Some(scopes) = request.scopes.clone() else {
-                    return refuse("scopes", "must say what the administrator may do");
-                };
-                if !context.administrator {
-                    return refuse("administrator", "this administrator does not exist");
-                }
-                // Only this person protects groups, so nobody else may act under this name.
-                if context.first && request.administrator.as_deref() != Some(&at.actor.name) {
-                    let detail =
-                        "only the tenant's first administrator issues credentials for this name";
-                    return Err(Problem::new(ProblemCode::Forbidden, detail));
-                }
-                scopes
-            }
+        let (lane, scopes) = match request.kind {
+            CredentialKind::Agent => request.of_agent(&context)?,
+            CredentialKind::Administrator => (0, request.of_administrator(&context, at)?),
         };
         if context.count >= MAX_CREDENTIALS {
             return Err(limit_reached("credentials", MAX_CREDENTIALS));

@@ -7,7 +7,7 @@ use gateward_core::route::StateAction;
 use gateward_core::sql::administration::{self as sql, Statement};
 
 use super::{ManifestSource, ServerRow, conclude, existing, load};
-use crate::answer::Answer;
+use crate::answer::AnswerBody;
 use crate::change::{At, Loaded, Outcome, Write};
 use crate::precondition::check_match;
 use crate::resource::Resource;
@@ -49,7 +49,7 @@ impl Write for DeleteServer {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let mut row: ServerRow = loaded.record()?.ok_or_else(|| Problem::not_found("server"))?;
         if row.deleted {
-            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+            return AnswerBody::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
         check_match(at, row.revision)?;
         row.deleted = true;

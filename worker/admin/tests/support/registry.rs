@@ -11,7 +11,7 @@ use gateward_admin::agent::AgentRow;
 use gateward_admin::api::openapi::document;
 use gateward_admin::api::request::{Asked, RANDOM_BYTES, Request};
 use gateward_admin::manifest::{Discovered, ToolManifest};
-use gateward_admin::{Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
+use gateward_admin::{Actor, AgentInLane, AnswerBody, At, Loaded, Outcome, Write};
 use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::credential::token::MacKeys;
 use gateward_core::field::Name;
@@ -306,10 +306,10 @@ impl Registry {
     fn one(
         &self,
         statement: &Statement,
-        view: fn(Option<&str>, u64) -> Result<Answer, Problem>,
+        view: fn(Option<&str>, u64) -> Result<AnswerBody, Problem>,
     ) -> Result<(Json, Option<u64>), Problem> {
         let row = self.texts(statement).into_iter().next();
-        let Answer { body, revision } = view(row.as_deref(), self.now_ms.get())?;
+        let AnswerBody { body, revision } = view(row.as_deref(), self.now_ms.get())?;
         Ok((Json::Object(body), revision))
     }
 
@@ -334,7 +334,7 @@ impl Registry {
         let fingerprint =
             gateward_admin::fingerprint(&actor.key_id, ask.method, path, body.as_bytes());
         let kept = ask.idempotency_key.as_deref().map(|key| (key, fingerprint.as_str()));
-        let answered = |status, Answer { body, revision }, effect, push: EpochPush| {
+        let answered = |status, AnswerBody { body, revision }, effect, push: EpochPush| {
             let body = Json::Object(body);
             let told_lane = write
                 .lane_action()
@@ -417,14 +417,14 @@ impl Registry {
         tenant: &str,
         key: &str,
         fingerprint: &str,
-    ) -> Result<Option<(u16, Answer, u64)>, Problem> {
+    ) -> Result<Option<(u16, AnswerBody, u64)>, Problem> {
         let kept = self
             .database
             .query_row(KEPT_ANSWER, params![tenant, key], |row| {
                 let body: String = row.get("body")?;
                 let body = serde_json::from_str(&body).unwrap();
                 let epoch = row.get::<_, i64>("epoch")? as u64;
-                let answer = (row.get("status")?, Answer { body, revision: None }, epoch);
+                let answer = (row.get("status")?, AnswerBody { body, revision: None }, epoch);
                 Ok((row.get::<_, String>("fingerprint")?, answer))
             })
             .optional()

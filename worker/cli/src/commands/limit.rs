@@ -162,7 +162,7 @@ pub struct RuleArguments {
     /// The bound of every kind but hours and rate
     #[arg(long, value_name = "NUMBER")]
     max: Option<String>,
-    /// per_call, amount: the JSON Pointer of the number in the arguments
+    /// per_call, amount: the JSON Pointer of the number in the arguments; calls without it are denied
     #[arg(long)]
     pointer: Option<String>,
     /// per_call, amount: calls in another currency are denied

@@ -25,7 +25,7 @@ use clap::Subcommand;
 use crate::export::Export;
 use crate::failure::Failure;
 use crate::plan::Plan;
-use crate::verify::Verify;
+use crate::verify::VerifyExport;
 use crate::warrant::Warrant;
 
 pub use agent::FIELDS as AGENT;
@@ -77,7 +77,7 @@ pub enum Command {
     Receipts(receipts::Receipts),
     Sign(sign::Sign),
     Export(Export),
-    Verify(Verify),
+    Verify(VerifyExport),
 }
 
 impl Command {

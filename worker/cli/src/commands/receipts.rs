@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
 use crate::arguments::{ROWS_MAX, segment};
-use crate::chain::Verify;
+use crate::chain::VerifyReceipts;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::table::Field;
@@ -82,7 +82,9 @@ impl Receipts {
             Self::Show { receipt_id } => {
                 Plan::ShowReceipt(Request::get(&["receipts", &receipt_id]))
             }
-            Self::Verify { lane, from, to } => Plan::VerifyReceipts(Verify { lane, from, to }),
+            Self::Verify { lane, from, to } => {
+                Plan::VerifyReceipts(VerifyReceipts { lane, from, to })
+            }
         }
     }
 }

@@ -65,23 +65,7 @@ Examples:
         #[arg(long, value_parser = Risk::ALL.map(Risk::as_str))]
         risk: String,
         #[command(flatten)]
-        canary: Canary,
-        #[command(flatten)]
-        tainted: Tainted,
-        #[command(flatten)]
-        approval: ApprovalTime,
-        #[command(flatten)]
-        cost: Cost,
-        #[command(flatten)]
-        warrant: WarrantRequired,
-        #[command(flatten)]
-        clearance: Clearance,
-        #[command(flatten)]
-        shield: Shield,
-        #[command(flatten)]
-        schema: InputSchema,
-        #[command(flatten)]
-        provenance: Provenance,
+        settings: Settings,
     },
     /// List a server's tools
     List {
@@ -112,23 +96,7 @@ Examples:
         #[arg(long, value_parser = Risk::ALL.map(Risk::as_str))]
         risk: Option<String>,
         #[command(flatten)]
-        canary: Canary,
-        #[command(flatten)]
-        tainted: Tainted,
-        #[command(flatten)]
-        approval: ApprovalTime,
-        #[command(flatten)]
-        cost: Cost,
-        #[command(flatten)]
-        warrant: WarrantRequired,
-        #[command(flatten)]
-        clearance: Clearance,
-        #[command(flatten)]
-        shield: Shield,
-        #[command(flatten)]
-        schema: InputSchema,
-        #[command(flatten)]
-        provenance: Provenance,
+        settings: Settings,
         #[command(flatten)]
         revision: Revision,
     },
@@ -167,6 +135,43 @@ Examples:
     Quarantine(Changed),
     /// Undo `disable` and `quarantine`; a pending tool stays pending
     Restore(Changed),
+}
+
+#[derive(Args, Debug)]
+pub struct Settings {
+    #[command(flatten)]
+    canary: Canary,
+    #[command(flatten)]
+    tainted: Tainted,
+    #[command(flatten)]
+    approval: ApprovalTime,
+    #[command(flatten)]
+    cost: Cost,
+    #[command(flatten)]
+    warrant: WarrantRequired,
+    #[command(flatten)]
+    clearance: Clearance,
+    #[command(flatten)]
+    shield: Shield,
+    #[command(flatten)]
+    schema: InputSchema,
+    #[command(flatten)]
+    provenance: Provenance,
+}
+
+impl Settings {
+    fn fields(self, fields: Fields) -> Fields {
+        let fields = fields
+            .with("canary", self.canary.canary)
+            .with("tainted", self.tainted.tainted)
+            .with("approval_ttl_s", self.approval.approval_ttl_s)
+            .with("cost", self.cost.value())
+            .with("warrant_required", self.warrant.warrant_required)
+            .with("min_clearance", self.clearance.value())
+            .with("shield", self.shield.shield)
+            .with("input_schema", self.schema.value());
+        self.provenance.fields(fields)
+    }
 }
 
 #[derive(Args, Debug)]
@@ -318,35 +323,13 @@ fn many(id: &ToolId, reads: bool) -> Result<Many, Failure> {
 impl Tool {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create {
-                id: ToolId { server, tool },
-                mutates,
-                egress,
-                risk,
-                canary,
-                tainted,
-                approval,
-                cost,
-                warrant,
-                clearance,
-                shield,
-                schema,
-                provenance,
-            } => {
+            Self::Create { id: ToolId { server, tool }, mutates, egress, risk, settings } => {
                 let fields = Fields::new()
                     .with("tool", Some(tool))
                     .with("mutates", Some(mutates))
                     .with("egress", egress.egress)
-                    .with("risk", Some(risk))
-                    .with("canary", canary.canary)
-                    .with("tainted", tainted.tainted)
-                    .with("approval_ttl_s", approval.approval_ttl_s)
-                    .with("cost", cost.value())
-                    .with("warrant_required", warrant.warrant_required)
-                    .with("min_clearance", clearance.value())
-                    .with("shield", shield.shield)
-                    .with("input_schema", schema.value());
-                let fields = provenance.fields(fields);
+                    .with("risk", Some(risk));
+                let fields = settings.fields(fields);
                 Request::post(&["servers", &server, "tools"]).body(fields)
             }
             Self::List { server, page } => {
@@ -356,36 +339,13 @@ impl Tool {
             Self::Show { id: ToolId { server, tool } } => {
                 Request::get(&["servers", &server, "tools", &tool])
             }
-            Self::Update {
-                id,
-                mutates,
-                egress,
-                risk,
-                canary,
-                tainted,
-                approval,
-                cost,
-                warrant,
-                clearance,
-                shield,
-                schema,
-                provenance,
-                revision,
-            } => {
+            Self::Update { id, mutates, egress, risk, settings, revision } => {
                 let ToolId { server, tool } = id;
                 let fields = Fields::new()
                     .with("mutates", mutates)
                     .with("egress", egress.egress)
-                    .with("risk", risk)
-                    .with("canary", canary.canary)
-                    .with("tainted", tainted.tainted)
-                    .with("approval_ttl_s", approval.approval_ttl_s)
-                    .with("cost", cost.value())
-                    .with("warrant_required", warrant.warrant_required)
-                    .with("min_clearance", clearance.value())
-                    .with("shield", shield.shield)
-                    .with("input_schema", schema.value());
-                let fields = provenance.fields(fields);
+                    .with("risk", risk);
+                let fields = settings.fields(fields);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
             Self::Approve { changed: Changed { id, revision }, reads, definition_sha256 } => {

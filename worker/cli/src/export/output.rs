@@ -159,19 +159,10 @@ impl Begun {
                     None => false,
                 },
                 Line::Entry { log, index, body } if lane_of(&log) == Some(HEAD_LANE) => {
-                    let members: HeadBody =
+                    let entry: HeadBody =
                         from_str(&body).map_err(|error| unreadable(&error.to_string()))?;
-                    if let Some(head) = &mut now.head {
-                        head.next = index + 1;
-                    }
-                    now.entries += 1;
-                    let of = members.of_lane;
-                    if let Some(pruned) = members.pruned_through
-                        && let Some(lane) = now.lanes.iter_mut().find(|it| Some(it.lane) == of)
-                    {
-                        lane.pruned_through = pruned;
-                    }
-                    awaits_event = members.kind == ReceiptKind::RegistryEvent.as_str();
+                    awaits_event = entry.kind == ReceiptKind::RegistryEvent.as_str();
+                    now.add_head_entry(index, &entry);
                     !awaits_event
                 }
                 Line::Event { .. } => {
@@ -206,6 +197,18 @@ impl Begun {
             return Err(taken("is not an export"));
         }
         Ok(if awaits_event { (kept.clone(), kept) } else { (kept, now) })
+    }
+
+    fn add_head_entry(&mut self, index: u64, entry: &HeadBody) {
+        if let Some(head) = &mut self.head {
+            head.next = index + 1;
+        }
+        self.entries += 1;
+        if let Some(pruned) = entry.pruned_through
+            && let Some(lane) = self.lanes.iter_mut().find(|it| Some(it.lane) == entry.of_lane)
+        {
+            lane.pruned_through = pruned;
+        }
     }
 
     /// Whether everything after `kept` is of this lane, and below `size`.

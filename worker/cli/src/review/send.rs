@@ -13,7 +13,7 @@ use super::document::{self, DOCUMENT_TOOLS_MAX, Document, Reviewed, Verdict};
 use super::registration::{self, Registration};
 use super::session;
 use crate::arguments::ToolId;
-use crate::client::Answer;
+use crate::client::Response;
 use crate::failure::{FAILED, Failure};
 use crate::request::Request;
 use crate::runner::{PAGE_ROWS_MAX, Runner, pending, print};
@@ -75,7 +75,7 @@ struct Report {
     approved: usize,
     not_approved: usize,
     /// An answer with status 202, which not every lane had confirmed.
-    unconfirmed: Option<Answer>,
+    unconfirmed: Option<Response>,
     /// The worker does not answer, so nothing more is sent.
     stopped: bool,
 }
@@ -98,7 +98,7 @@ impl Report {
         self.add(tool, Done::NotApproved, &failure.to_string());
     }
 
-    fn answered(&mut self, tool: &Value, result: Result<Answer, Failure>) {
+    fn answered(&mut self, tool: &Value, result: Result<Response, Failure>) {
         let answered = result.and_then(|answer| Ok((answer.value()?, answer)));
         match answered {
             Err(failure) => self.refused(tool, &failure),
@@ -269,7 +269,7 @@ impl Runner {
         server: &str,
         tool: &Value,
         registration: Option<Registration>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Response, Failure> {
         let revision = tool.get("revision").and_then(Value::as_u64);
         let revision = revision.ok_or_else(|| Failure::other("the answer is not a tool"))?;
         let hash = tool.get("definition_sha256").and_then(Value::as_str);

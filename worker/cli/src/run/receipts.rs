@@ -4,7 +4,7 @@ use gateward_admin::api::receipts::ReceiptEnds;
 use serde_json::{Value, from_str};
 
 use crate::arguments::ROWS_MAX;
-use crate::chain::{self, Chain, Found, ReceiptPage, Verify};
+use crate::chain::{self, Chain, Found, ReceiptPage, VerifyReceipts};
 use crate::commands::RECEIPT;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -47,7 +47,7 @@ impl Runner {
     }
 
     /// Verifies one lane's receipts, or those of all lanes of the tenant.
-    pub(super) fn verify_receipts(&self, verify: &Verify) -> Result<u8, Failure> {
+    pub(super) fn verify_receipts(&self, verify: &VerifyReceipts) -> Result<u8, Failure> {
         let mut found = Vec::new();
         for lane in verify.lane.map_or(0..=u16::MAX, |lane| lane..=lane) {
             match self.verify_lane(verify, lane) {
@@ -70,7 +70,7 @@ impl Runner {
         }
     }
 
-    fn verify_lane(&self, verify: &Verify, lane: u16) -> Result<Found, Failure> {
+    fn verify_lane(&self, verify: &VerifyReceipts, lane: u16) -> Result<Found, Failure> {
         let ends = || -> Result<ReceiptEnds, Failure> {
             let answer = self.client.send(&chain::ends(lane))?;
             from_str(&answer.text)

@@ -41,7 +41,7 @@ What it cannot detect:
 Examples:
   gateward verify acme.ndjson --key \"$(cat acme.vkey)\"
   zcat acme.ndjson.gz | gateward --json verify - --key \"$(cat acme.vkey)\" --witness \"$(cat w1.vkey)\"")]
-pub struct Verify {
+pub struct VerifyExport {
     /// The export: a file, or `-` for standard input
     export: PathBuf,
     /// The key of the tenant's head: a verifier key (C2SP signed-note). After a rotation of the key, repeat it for
@@ -57,7 +57,7 @@ fn vkey(text: &str) -> Result<VerifierKey, String> {
     VerifierKey::parse(text).map_err(|error| error.to_string())
 }
 
-impl Verify {
+impl VerifyExport {
     /// The exit status.
     pub fn run(&self, json: bool) -> Result<u8, Failure> {
         let trust =

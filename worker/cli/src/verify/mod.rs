@@ -30,7 +30,7 @@ mod report;
 mod signatures;
 mod verifier;
 
-pub use command::Verify;
+pub use command::VerifyExport;
 pub use fault::{Fault, Kind};
 pub use identity::{Cosignature, Trust};
 pub use pass::verify;

@@ -32,7 +32,8 @@ Constraints:
   {\"not_one_of\": [VALUE, …]}               none of these
   {\"range\": {\"min\": 1, \"max\": 50}}         a number; each bound is optional, and inclusive unless
                                            \"min_inclusive\" or \"max_inclusive\" is false
-  {\"pattern\": \"a*\"}                        a text; `*` matches any characters, `?` one
+  {\"pattern\": \"a*\"}                        a text; `*` matches any characters, also `/../`, and
+                                           `?` one. For paths use \"subpath\" or \"url_pattern\"
   {\"subpath\": {\"root\": \"/data\"}}           a path below the folder; \"case_sensitive\" and \"allow_equal\"
                                            are true by default
   {\"cidr\": \"10.0.0.0/8\"}                   an IP address in the network

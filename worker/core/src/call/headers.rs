@@ -387,6 +387,24 @@ mod tests {
     }
 
     #[test]
+    fn the_gateways_of_forward_auth_remove_headers_that_replace_the_request() {
+        let page = include_str!("../../../../docs/forward-auth.md").to_lowercase();
+        for (gateway, before, after) in [
+            ("nginx", "proxy_set_header ", " \"\";"),
+            ("traefik", " ", ": \"\""),
+            ("envoy", "- ", ""),
+            ("caddy", " -", ""),
+        ] {
+            let (_, section) = page.split_once(&format!("\n## {gateway}\n")).unwrap();
+            let section = section.split("\n## ").next().unwrap();
+            for name in OVERRIDES {
+                let line = [before, name, after, "\n"].concat();
+                assert!(section.contains(&line), "{gateway} does not remove {name}");
+            }
+        }
+    }
+
+    #[test]
     fn no_shared_cache_stores_a_response_unless_allowed() {
         for (headers, shared, expected) in [
             (&[][..], "", "cache-control: private"),

@@ -112,17 +112,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
     if user_id.contains(char::is_control) {
         return Err(user.malformed("id", NO_CONTROL_CHARACTERS));
     }
-    let nonce = root.optional_text("nonce", MAX_REQUEST_ID_BYTES)?;
-    let timestamp_ms = match root.optional_text("timestamp", MAX_LABEL_BYTES)? {
-        None => None,
-        Some(text) => match parse_time(text).and_then(|ms| i64::try_from(ms).ok()) {
-            None => return Err(root.malformed("timestamp", "an RFC 3339 time")),
-            time => time,
-        },
-    };
-    if nonce.is_some() && timestamp_ms.is_none() {
-        return Err(root.malformed("timestamp", "present if there is a nonce"));
-    }
+    let (nonce, timestamp_ms) = nonce_and_timestamp(&root)?;
     for (field, value) in [("request_id", root.field("request_id")), ("nonce", root.field("nonce"))]
     {
         if value.and_then(Json::as_str) == Some("") {
@@ -166,6 +156,22 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
     drop(document);
     complete(&mut call, tenant);
     Ok((call, warrant))
+}
+
+/// The nonce of a body, and its time in milliseconds since the Unix epoch. A nonce requires a time.
+fn nonce_and_timestamp<'a>(root: &Section<'a>) -> Result<(Option<&'a str>, Option<i64>), Problem> {
+    let nonce = root.optional_text("nonce", MAX_REQUEST_ID_BYTES)?;
+    let timestamp_ms = match root.optional_text("timestamp", MAX_LABEL_BYTES)? {
+        None => None,
+        Some(text) => match parse_time(text).and_then(|ms| i64::try_from(ms).ok()) {
+            None => return Err(root.malformed("timestamp", "an RFC 3339 time")),
+            time => time,
+        },
+    };
+    if nonce.is_some() && timestamp_ms.is_none() {
+        return Err(root.malformed("timestamp", "present if there is a nonce"));
+    }
+    Ok((nonce, timestamp_ms))
 }
 
 /// Computes a call's digests.

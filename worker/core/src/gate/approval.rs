@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::agent_state::AgentState;
-use super::draft::{Draft, Presented};
+use super::draft::{Draft, PresentedApproval};
 use super::facts::EventFacts;
 use super::metrics;
 use super::row::{Event, JournalEntry};
@@ -75,18 +75,23 @@ pub fn check_presented(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     };
     let hash = hex::encode(draft.action_hash);
     let (presented, refused) = match approval.status_at(draft.facts.now_ms) {
-        ApprovalStatus::Rejected => (Presented::Useless, Some(ReasonCode::ApprovalRejected)),
-        ApprovalStatus::Cancelled => (Presented::Useless, Some(ReasonCode::ApprovalCancelled)),
-        ApprovalStatus::Expired => (Presented::Useless, Some(ReasonCode::ApprovalExpired)),
-        ApprovalStatus::Used => (Presented::Useless, Some(ReasonCode::ApprovalUsed)),
+        ApprovalStatus::Rejected => {
+            (PresentedApproval::Useless, Some(ReasonCode::ApprovalRejected))
+        }
+        ApprovalStatus::Cancelled => {
+            (PresentedApproval::Useless, Some(ReasonCode::ApprovalCancelled))
+        }
+        ApprovalStatus::Expired => (PresentedApproval::Useless, Some(ReasonCode::ApprovalExpired)),
+        ApprovalStatus::Used => (PresentedApproval::Useless, Some(ReasonCode::ApprovalUsed)),
         _ if approval.valid_hash() != hash => {
             // A caller that repeats the call as it was before an edit does not tamper.
             let asked = approval.action_hash == hash;
-            let presented = if asked { Presented::Useless } else { Presented::Tampered };
+            let presented =
+                if asked { PresentedApproval::Useless } else { PresentedApproval::Tampered };
             (presented, Some(ReasonCode::ApprovalMismatch))
         }
-        ApprovalStatus::Pending => (Presented::Pending, None),
-        ApprovalStatus::Approved => (Presented::Granted, None),
+        ApprovalStatus::Pending => (PresentedApproval::Pending, None),
+        ApprovalStatus::Approved => (PresentedApproval::Granted, None),
     };
     draft.presented = presented;
     refused.map_or(Ok(()), Err)
@@ -105,7 +110,7 @@ pub fn deny_if_unusable(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
 
 /// The approval that allows a call that policies hold back.
 pub fn granted<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
-    draft.facts.approval.filter(|_| draft.presented == Presented::Granted)
+    draft.facts.approval.filter(|_| draft.presented == PresentedApproval::Granted)
 }
 
 /// After step 11: denies a call that needs approval and cannot wait for one. A call whose approval is still pending
@@ -117,7 +122,7 @@ pub fn deny_if_it_cannot_wait(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     let refused = if draft.command.answers().is_some() {
         // An approval is for the arguments alone: with answers beside them, no call can use it.
         ReasonCode::ApprovalCoversNoAnswers
-    } else if draft.presented == Presented::Pending {
+    } else if draft.presented == PresentedApproval::Pending {
         // The approval that the call presented stays open.
         ruling.reason_code = ReasonCode::ApprovalPending;
         ReasonCode::ApprovalPending.sentence().clone_into(&mut ruling.reason);
@@ -188,8 +193,8 @@ pub fn update_presented(
     let now_ms = draft.facts.now_ms;
     let mut approval = draft.facts.approval?.clone();
     let event = match draft.presented {
-        Presented::Granted if decision.passes() => approval.use_up(decision_id, now_ms),
-        Presented::Tampered => approval.note_tampering(now_ms),
+        PresentedApproval::Granted if decision.passes() => approval.use_up(decision_id, now_ms),
+        PresentedApproval::Tampered => approval.note_tampering(now_ms),
         _ => return None,
     };
     count_closed(&mut draft.agent, &approval);
@@ -265,8 +270,8 @@ pub fn decide(
         return Ok(None);
     };
     let fits = match approval.closed_at_ms {
-        Some(_) => facts.space.takes_closing(facts.head),
-        None => facts.space.takes(facts.head, false),
+        Some(_) => facts.space.has_space_for_closing_row(facts.head),
+        None => facts.space.has_space_for_row(facts.head, false),
     };
     if !fits {
         return Err(space::full());
@@ -291,7 +296,7 @@ pub fn expire(
     (tenant, lane): (&str, u16),
     approval: &mut Approval,
 ) -> Option<(JournalEntry, AgentState)> {
-    if !facts.space.takes_closing(facts.head) {
+    if !facts.space.has_space_for_closing_row(facts.head) {
         return None;
     }
     let event = approval.expire(facts.now_ms);
@@ -310,7 +315,7 @@ pub fn expire(
 }
 
 /// A change of the registry that needs an approval.
-pub struct Change<'a> {
+pub struct RegistryChange<'a> {
     pub event: &'a str,
     pub resource: &'a str,
     pub input: &'a str,
@@ -321,7 +326,7 @@ pub struct Change<'a> {
 pub fn ask_change(
     facts: &EventFacts<'_>,
     command: &ChangeCommand,
-    change: &Change<'_>,
+    change: &RegistryChange<'_>,
 ) -> Result<(String, JournalEntry, AgentState), Problem> {
     if facts.state.open_approvals >= MAX_OPEN_APPROVALS {
         let detail = format!(
@@ -382,7 +387,7 @@ pub fn use_change(
     request_id: &str,
 ) -> Result<(JournalEntry, AgentState), Problem> {
     approval.lets_change(&command.action_hash, facts.now_ms)?;
-    if !facts.space.takes_closing(facts.head) {
+    if !facts.space.has_space_for_closing_row(facts.head) {
         return Err(space::full());
     }
     let event = approval.use_up(request_id, facts.now_ms);

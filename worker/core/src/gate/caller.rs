@@ -7,8 +7,8 @@ use super::ruling::Ruling;
 use super::{meter, replay};
 use crate::call::command::Purpose;
 
-/// Returns who calls, and a denial if the agent is stopped or its tenant has used up its daily
-/// budget.
+/// Returns who calls, and a denial if the agent is stopped or its tenant has reached its daily
+/// bound.
 pub fn check<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
     // A list's request was charged before it was forwarded, and it has one answer. A server can ask
@@ -19,7 +19,7 @@ pub fn check<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>)
     let mut denial = identity::status(draft, &identity)?;
     if denial.is_none() {
         replay::check(draft)?;
-        denial = meter::budget(draft.facts);
+        denial = meter::deny_at_daily_bound(draft.facts);
     }
     Ok((identity, denial))
 }

@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::approval::{self, StepContext};
 use super::containment;
-use super::draft::{Draft, Presented, scope, taint_period_ms};
+use super::draft::{Draft, PresentedApproval, scope, taint_period_ms};
 use super::metrics::Noted;
-use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt};
+use super::respond::{self, DEGRADED, DecidedBy, REGISTRY_UNCONFIRMED, ReplyReceipt};
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{CountedEvent, Step};
@@ -73,7 +73,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
 }
 
 /// Ends a call whose decision is not journalled.
-fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step {
+fn unrecorded(draft: Draft<'_>, decided_by: DecidedBy<'_>, ruling: &Ruling) -> Step {
     let (command, facts) = (draft.command, draft.facts);
     let id_ms = facts.now_ms.max(facts.latest_ms);
     let decision_id = id::decision_id(id_ms, command.lane, 0, &command.call.fingerprint);
@@ -110,9 +110,6 @@ fn update_state<'a>(
     };
     if let Some(decision) = own {
         velocity::count(draft, engine, decision);
-        if decision.passes() {
-            limits::commit(draft);
-        }
     }
     if ruling.denies_caller {
         draft.agent.count_status_denial(ruling.reason_code, draft.facts.now_ms);
@@ -121,8 +118,8 @@ fn update_state<'a>(
     // An agent that uses a shared limit up must not raise the risk tiers of others.
     let is_own = ruling.violation.as_ref().is_none_or(|violation| !violation.shared);
     let containment = containment::settle(draft, own.filter(|_| is_own), decision_id);
-    let asks =
-        ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
+    let asks = ruling.decision == Decision::RequireApproval
+        && draft.presented == PresentedApproval::Nothing;
     let asked = asks.then(|| approval::ask(draft, ruling, decision_id));
     let settled = approval::update_presented(draft, ruling.decision, decision_id);
     Effects { containment, asked, settled }
@@ -131,7 +128,7 @@ fn update_state<'a>(
 /// `resource`: as it is stored. The action hash covers it as it was sent.
 fn seal_receipt(
     draft: &Draft<'_>,
-    decided_by: Engine<'_>,
+    decided_by: DecidedBy<'_>,
     ruling: &Ruling,
     effects: &Effects<'_>,
     decision_id: &str,
@@ -182,7 +179,7 @@ fn seal_receipt(
 /// The answer to a call whose decision is journalled.
 fn response(
     draft: &Draft<'_>,
-    decided_by: Engine<'_>,
+    decided_by: DecidedBy<'_>,
     ruling: &Ruling,
     effects: &Effects<'_>,
     decision_id: &str,
@@ -297,9 +294,9 @@ fn approval_entry(
     approval::entry(&context, &approval, ApprovalInput::default(), event, &draft.agent)
 }
 
-fn decided_by<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Engine<'a> {
+fn decided_by<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> DecidedBy<'a> {
     let confirmed = draft.facts.records.confirmed;
-    Engine {
+    DecidedBy {
         bundle: engine.bundle().digest,
         degraded_cause: (!confirmed).then_some(REGISTRY_UNCONFIRMED),
     }
@@ -321,7 +318,7 @@ fn salt(previous: &str, call: &ToolCall) -> [u8; 32] {
 
 /// The approval that the call presented, if it belongs to the agent.
 fn presented<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
-    draft.facts.approval.filter(|_| draft.presented != Presented::Nothing)
+    draft.facts.approval.filter(|_| draft.presented != PresentedApproval::Nothing)
 }
 
 /// A call whose results strangers may have written taints its scope, and so does a request of that server

@@ -51,7 +51,7 @@ pub fn dead_letter(
     let &DeadLetter { approval, message, attempts, last_status, .. } = letter;
     // This row deletes the message, so it frees storage. Like a row that closes an approval, it is written
     // even if the storage is full.
-    if !facts.space.takes_closing(facts.head) {
+    if !facts.space.has_space_for_closing_row(facts.head) {
         return None;
     }
     let event = Event {

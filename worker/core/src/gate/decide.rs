@@ -5,7 +5,7 @@
 
 use super::caller;
 use super::conclude::conclude;
-use super::draft::{Draft, Judged, Stop, assigned_run, observed_run, scope, taint_period_ms};
+use super::draft::{Draft, DraftResult, Stop, assigned_run, observed_run, scope, taint_period_ms};
 use super::facts::Facts;
 use super::identity::{self, Identity};
 use super::proxy::{self, AnswerRules, InspectResults, Observe, Untrusted, Visibility};
@@ -33,7 +33,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         _ => judge(engine, &mut draft),
     };
     match judged {
-        Ok(Judged::Ruling(ruling)) => {
+        Ok(DraftResult::Ruling(ruling)) => {
             let mut step = conclude(draft, engine, &ruling);
             let passes = ruling.decision.passes();
             if passes {
@@ -44,12 +44,12 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             }
             step
         }
-        Ok(Judged::Passed(visible)) => {
+        Ok(DraftResult::Passed(visible)) => {
             let body = proxy_body(facts, command, None, &visible);
             let is_message = matches!(command.purpose, Purpose::Message { .. });
             draft.answer(200, body, None, is_message.then_some(CountedEvent::MessagePassed))
         }
-        Ok(Judged::Recorded { entry, observation }) => {
+        Ok(DraftResult::Recorded { entry, observation }) => {
             let body = proxy_body(facts, command, None, &[]);
             let mut step = draft.answer(200, body, None, None);
             step.entry = entry.map(|entry| *entry);
@@ -167,21 +167,31 @@ pub fn evaluate_policies(
 ) -> Option<Evaluation> {
     let mut draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
-    let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
+    let tool = resolve::registered_tool(engine, command, facts.records, &identity).ok()?;
     velocity::read_windows(&mut draft, &tool).ok()?;
     resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
 
 /// An agent's read of its own records. Its credential is checked and one request is charged. The
 /// worker asks D1 whether the agent may read at all.
-fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+fn read(draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
     identity::verify(draft.command, draft.facts)?;
     meter::charge(draft)?;
-    Ok(Judged::Passed(Vec::new()))
+    Ok(DraftResult::Passed(Vec::new()))
 }
 
 /// Steps 5 to 11 of a call.
-fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
+    let ruling = rule_on_call(engine, draft);
+    let passes = matches!(&ruling, Ok(ruling) if ruling.decision.passes());
+    if !passes || draft.command.call.dry_run {
+        limits::revert(draft);
+    }
+    ruling.map(DraftResult::Ruling)
+}
+
+/// The ruling of steps 5 to 11. If it passes, the limits are used.
+fn rule_on_call(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
     let (identity, denial) = caller::check(draft)?;
     let ruling = match denial {
         Some(denial) => denial,
@@ -192,7 +202,7 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     if ruling.decision.passes() && !draft.needs.is_empty() {
         return Err(Stop::NotLeased(std::mem::take(&mut draft.needs)));
     }
-    Ok(Judged::Ruling(ruling))
+    Ok(ruling)
 }
 
 /// Steps 7 to 11: the ruling on a call of an agent that may call.
@@ -227,7 +237,7 @@ fn resolve_tool(
     identity: &Identity<'_>,
 ) -> Result<(Tool, Option<Box<Ruling>>), Box<Ruling>> {
     warrant::deny_if_not_carried(draft)?;
-    let tool = resolve::tool(engine, draft.command, draft.facts.records, identity)?;
+    let tool = resolve::registered_tool(engine, draft.command, draft.facts.records, identity)?;
     // A request of a server is not the agent's call.
     let warranted = match draft.command.purpose {
         Purpose::Ask => Ok(()),

@@ -12,11 +12,11 @@ use super::windows::WindowCount;
 use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
-use crate::limit::RequestRate;
 use crate::limit::book::At;
 use crate::limit::lease::Need;
-use crate::limit::status::statuses;
+use crate::limit::rate_headers::RateHeaders;
 use crate::limit::usage::{Covered, Ledger, Use};
+use crate::limit::{DEFAULT_RATE, RequestRate};
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
@@ -40,7 +40,7 @@ pub enum Stop {
 }
 
 /// The result of the steps before the journal.
-pub enum Judged {
+pub enum DraftResult {
     /// A decision that is to be journalled.
     Ruling(Ruling),
     /// A request that calls no tool passes. Holds the visibility of each item of a list, in order.
@@ -49,9 +49,9 @@ pub enum Judged {
     Recorded { entry: Option<Box<JournalEntry>>, observation: Option<Observation> },
 }
 
-/// Whether the call's `approval_id` is usable.
+/// Whether the approval that the call's `approval_id` names is usable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Presented {
+pub enum PresentedApproval {
     /// The call names no approval, or one that the agent does not have.
     #[default]
     Nothing,
@@ -75,7 +75,7 @@ pub struct Draft<'a> {
     pub request_limit: Option<&'a RequestRate>,
     pub charged: bool,
     /// Whether the call's approval is usable.
-    pub presented: Presented,
+    pub presented: PresentedApproval,
     /// The call's taint, as it was before the call.
     pub tainted: Option<Tainted>,
     /// The call's warrant, once it was accepted.
@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
             rate,
             request_limit,
             charged: false,
-            presented: Presented::Nothing,
+            presented: PresentedApproval::Nothing,
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             warranted: None,
             provenance: None,
@@ -153,7 +153,7 @@ impl<'a> Draft<'a> {
             journal_rows: facts.journal_rows,
             storage_full: facts.storage_full,
         };
-        if space.takes(facts.head, writes) {
+        if space.has_space_for_row(facts.head, writes) {
             Ok(())
         } else {
             Err(Stop::Problem(space::full(), None))
@@ -175,6 +175,18 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// `None` if the call was not charged.
+    fn rate_headers(&self) -> Option<RateHeaders> {
+        let bucket = self.agent.bucket.filter(|_| self.charged)?;
+        let name = self.request_limit.map_or(DEFAULT_RATE, |it| &it.limit_id);
+        let mut headers = RateHeaders::of_requests(name, bucket.status(self.rate));
+        if !self.ledgers.is_empty() {
+            let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
+            headers.add(&self.ledgers, &self.command.call.tool_id(), self.covered, at);
+        }
+        Some(headers)
+    }
+
     /// Ends the step with an answer and without a row.
     pub fn answer(
         self,
@@ -183,24 +195,10 @@ impl<'a> Draft<'a> {
         retry_after_s: Option<u64>,
         counted: Option<CountedEvent>,
     ) -> Step {
-        let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
-        let rate_limit = self.request_limit.map(|it| it.limit_id.clone());
-        let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
-        let limits = match self.ledgers.is_empty() {
-            true => Vec::new(),
-            false => statuses(&self.ledgers, &self.command.call.tool_id(), self.covered, at),
-        };
+        let rate_headers = self.rate_headers();
         let counted_in = Vec::new();
-        let reply = Reply {
-            status,
-            body,
-            rate,
-            rate_limit,
-            limits,
-            retry_after_s,
-            terminal: false,
-            counted_in,
-        };
+        let reply =
+            Reply { status, body, rate_headers, retry_after_s, terminal: false, counted_in };
         Step {
             reply,
             agent: self.agent,

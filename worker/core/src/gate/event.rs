@@ -1,7 +1,7 @@
 //! Events of an agent in its lane that are not decisions on a call: an administrator restores or
 //! untaints the agent, text of an untrusted server taints it without a call, or a harness states what the
-//! user asked for in a run. Each event is one
-//! journal row, with a receipt of the kind `registry` and an audit event.
+//! user asked for in a run. Each event is one journal row, with a receipt of the kind `registry` and an
+//! audit event.
 //!
 //! What administrators change in the registry itself is not here.
 

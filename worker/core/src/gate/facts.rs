@@ -1,8 +1,8 @@
 //! The facts that a decision depends on besides the command.
 
 use super::agent_state::AgentState;
-use super::budget::Written;
 use super::config::Config;
+use super::daily_rows::Written;
 use super::shared_limits::Leases;
 use super::space::{self, JournalSpace};
 use super::windows::Windows;
@@ -42,14 +42,11 @@ pub struct Books<'a> {
 
 impl Books<'_> {
     /// The books of a call without limits.
-    pub const NONE: Books<'static> = {
-        const EMPTY: &Book = &Book::new();
-        Books {
-            agent: EMPTY,
-            credential: EMPTY,
-            space: ReservationSpace { forwarded: true, asked: true },
-            leases: None,
-        }
+    pub const NONE: Books<'static> = Books {
+        agent: &Book::new(),
+        credential: &Book::new(),
+        space: ReservationSpace { forwarded: true, asked: true },
+        leases: None,
     };
 }
 
@@ -116,6 +113,6 @@ impl EventFacts<'_> {
     ///
     /// `journal_full`: then nothing may be written, and a list must not reach the agent.
     pub fn check_space(&self) -> Result<(), Problem> {
-        if self.space.takes(self.head, false) { Ok(()) } else { Err(space::full()) }
+        if self.space.has_space_for_row(self.head, false) { Ok(()) } else { Err(space::full()) }
     }
 }

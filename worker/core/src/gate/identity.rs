@@ -12,8 +12,8 @@ use crate::credential::token;
 use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{
-    AgentRecord, AgentStatus, BanKind, CredentialRecord, CredentialStatus, TenantRecord,
-    TenantStatus,
+    AgentRecord, AgentStatus, BanKind, CallRecords, CredentialRecord, CredentialStatus,
+    TenantRecord, TenantStatus,
 };
 
 /// In this time, one denial of a stopped agent is journalled; the repeats are counted.
@@ -33,17 +33,41 @@ pub struct Identity<'a> {
 /// expired, and is used from one of its networks. If it must be signed, the request was signed and
 /// its nonce was not used before.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
-    let refuse = |code, detail: &str| {
-        Stop::Problem(Problem::new(code, detail), Some(CountedEvent::AuthenticationFailed))
-    };
-    let records = facts.records;
+    let identity = with_secret(command, facts.records)?;
+    let credential = identity.credential;
+    if credential.expires_at_ms.is_some_and(|at| facts.now_ms >= at) {
+        let detail = "the credential has expired";
+        return Err(Stop::Terminal(Problem::new(ProblemCode::CredentialExpired, detail)));
+    }
+    if credential.signed && !command.signed {
+        let detail = "the credential has a signing key; sign the request (RFC 9421)";
+        return Err(refuse(Problem::new(ProblemCode::SignatureRequired, detail)));
+    }
+    if command.located
+        && let Err(refusal) = warrant::identify(command, facts)
+    {
+        let problem = Problem::new(ProblemCode::WarrantRefused, &refusal.reason);
+        return Err(Stop::Problem(problem, Some(CountedEvent::WarrantRefused(refusal.code))));
+    }
+    if let Some(networks) = &credential.allowed_networks
+        && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))
+    {
+        let detail = "the credential must not be used from this address";
+        return Err(refuse(Problem::new(ProblemCode::SourceAddressForbidden, detail)));
+    }
+    check_nonce(command, facts)?;
+    Ok(identity)
+}
+
+/// The records of a caller that has the credential's secret.
+fn with_secret<'a>(command: &GateCommand, records: &'a CallRecords) -> Result<Identity<'a>, Stop> {
     // A stranger learns no more from a locator than from an unknown credential. The audit and metrics have the reason.
-    let unauthorized = || match command.located {
-        false => refuse(ProblemCode::Unauthorized, INVALID),
-        true => {
-            let counted = CountedEvent::WarrantRefused(warrant::why_unknown(records));
-            Stop::Problem(Problem::new(ProblemCode::Unauthorized, INVALID), Some(counted))
-        }
+    let unauthorized = || {
+        let counted = match command.located {
+            false => CountedEvent::AuthenticationFailed,
+            true => CountedEvent::WarrantRefused(warrant::why_unknown(records)),
+        };
+        Stop::Problem(Problem::new(ProblemCode::Unauthorized, INVALID), Some(counted))
     };
     let Some(credential) = &records.credential else { return Err(unauthorized()) };
     if !token::hash_matches(&command.secret_hash, &credential.secret_sha256) {
@@ -61,39 +85,22 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     {
         return Err(unauthorized());
     }
-    if credential.expires_at_ms.is_some_and(|at| facts.now_ms >= at) {
-        let detail = "the credential has expired";
-        return Err(Stop::Terminal(Problem::new(ProblemCode::CredentialExpired, detail)));
-    }
-    if credential.signed && !command.signed {
-        let detail = "the credential has a signing key; sign the request (RFC 9421)";
-        return Err(refuse(ProblemCode::SignatureRequired, detail));
-    }
-    if command.located
-        && let Err(refusal) = warrant::identify(command, facts)
-    {
-        let problem = Problem::new(ProblemCode::WarrantRefused, &refusal.reason);
-        return Err(Stop::Problem(problem, Some(CountedEvent::WarrantRefused(refusal.code))));
-    }
-    if let Some(networks) = &credential.allowed_networks
-        && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))
-    {
-        let detail = "the credential must not be used from this address";
-        return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
-    }
-    if let Some(nonce) = &command.signature_nonce {
-        let refuse =
-            |problem| Err(Stop::Problem(problem, Some(CountedEvent::AuthenticationFailed)));
+    Ok(Identity { tenant, agent, credential })
+}
+
+/// Checks that the nonce of the request's signature, if it has one, is neither old nor used.
+fn check_nonce(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Stop> {
+    match &command.signature_nonce {
         // The worker checked the time by its own clock. The nonce is remembered by the lane's
         // clock.
-        if nonce.is_stale(facts.now_ms) {
-            return refuse(signature::stale());
-        }
-        if facts.signature_nonce_used {
-            return refuse(signature::replayed());
-        }
+        Some(nonce) if nonce.is_stale(facts.now_ms) => Err(refuse(signature::stale())),
+        Some(_) if facts.signature_nonce_used => Err(refuse(signature::replayed())),
+        _ => Ok(()),
     }
-    Ok(Identity { tenant, agent, credential })
+}
+
+fn refuse(problem: Problem) -> Stop {
+    Stop::Problem(problem, Some(CountedEvent::AuthenticationFailed))
 }
 
 /// Denies a call whose tenant or agent is stopped, or to which a ban applies. A stopped agent's
@@ -131,7 +138,7 @@ pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Rulin
     });
     let mut ruling = Ruling::deny(code);
     ruling.denies_caller = true;
-    ruling.counted_only = repeated || meter::budget(draft.facts).is_some();
+    ruling.counted_only = repeated || meter::deny_at_daily_bound(draft.facts).is_some();
     Ok(Some(ruling))
 }
 

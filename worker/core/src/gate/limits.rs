@@ -1,7 +1,9 @@
 //! The limits of a call: checked once the tool is known, used if the call passes.
 
+use std::rc::Rc;
+
 use super::draft::{Draft, Stop};
-use super::facts::{Books, Facts};
+use super::facts::Facts;
 use super::replay::REPLAY_MS;
 use super::ruling::{Ruling, Tool};
 use super::shared_limits;
@@ -12,8 +14,9 @@ use crate::limit::book::{At, Writes};
 use crate::limit::reservation::Reservation;
 use crate::limit::usage::{self, Covered, Ledger, Usage};
 use crate::limit::violation::{Violation, Why};
-use crate::limit::{Amount, Kind};
+use crate::limit::{Amount, Kind, Limit};
 use crate::problem::{Problem, ProblemCode};
+use crate::registry::CallRecords;
 
 /// Reservations of a lane: of forwarded calls that hold a part of a limit, and of calls whose callers may still report
 /// an outcome. More calls than this cannot be in progress at once. A reservation takes about 300 bytes.
@@ -24,7 +27,7 @@ pub const MAX_RESERVATIONS: usize = 5_000;
 pub const MAX_RESERVATIONS_OF_AGENT: usize = 500;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
-const OUTCOME_MARGIN_MS: u64 = 60_000;
+pub const OUTCOME_MARGIN_MS: u64 = 60_000;
 
 /// How long a caller that asked may report an outcome: a day, as long as answers are kept.
 const REPORT_MS: u64 = REPLAY_MS;
@@ -54,7 +57,8 @@ pub fn agent_of_requests(name: &str) -> Option<&str> {
     name.strip_prefix("requests/")
 }
 
-/// Checks the limits that cover the call. Returns the denial if it violates one.
+/// Checks and uses the limits that cover the call. Returns the denial if it violates one. If the call does not pass,
+/// [`revert`] must follow.
 ///
 /// # Errors
 ///
@@ -74,12 +78,14 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let counts = |ledger: &&Ledger<'_>| {
         ledger.leased.is_some() && ledger.limits.iter().any(|it| shared_limits::is_counted(it))
     };
-    if draft.ledgers.iter().filter(counts).count() > shared_limits::MAX_SHARED_OF_CALL {
+    if let Some(more) = draft.ledgers.iter().filter(counts).nth(shared_limits::MAX_SHARED_OF_CALL) {
         let mut ruling = Ruling::deny(ReasonCode::LimitUnavailable);
         ruling.reason = format!(
             "The call counts for more than {} shared limits, since its agent is in so many groups.",
             shared_limits::MAX_SHARED_OF_CALL
         );
+        ruling.violation = more.limits.first().map(|limit| Violation::too_many_counts(limit));
+        ruling.tool = Some(tool.clone());
         return Ok(Some(ruling));
     }
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
@@ -94,7 +100,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
         forwarded,
     };
     let uses = usage::uses(&draft.ledgers, &usage);
-    let violation = match usage::check(&mut draft.ledgers, &uses, at(facts)) {
+    let violation = match usage::apply(&mut draft.ledgers, &uses, forwarded, at(facts)) {
         // If the lane has no space for a reservation of an asked call, its caller cannot report an outcome, and
         // nothing is given back. That is safe, so only forwarded calls are refused.
         Ok(_)
@@ -140,28 +146,40 @@ fn too_many(violation: Box<Violation>, reason: String) -> Stop {
 }
 
 fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand, covered: Covered) -> Vec<Ledger<'a>> {
-    let (agent, key_id) = (&command.call.agent, &command.key_id);
-    let of_agent = facts.records.agent.as_ref().map(|agent| agent.limits.as_slice());
-    let of_credential = facts.records.credential.as_ref().map(|it| it.limits.as_slice());
-    let mut ledgers = Vec::new();
-    if let Some(limits) = of_agent.filter(|limits| !limits.is_empty()) {
-        let book = facts.books.agent.clone();
-        ledgers.push(Ledger { name: agent_book(agent).into(), limits, book, leased: None });
-    }
-    if let Some(limits) = of_credential.filter(|limits| !limits.is_empty()) {
-        let book = facts.books.credential.clone();
-        let name = credential_book(first_key_id(facts, key_id));
-        ledgers.push(Ledger { name: name.into(), limits, book, leased: None });
-    }
+    let own = own_limits(facts.records, command).into_iter();
+    let of_own = |(own, book): (Option<(String, _)>, _)| {
+        own.map(|(name, limits)| Ledger::new(name.into(), limits, book, None))
+    };
+    let mut ledgers: Vec<_> =
+        own.zip([facts.books.agent, facts.books.credential]).filter_map(of_own).collect();
     let Some(leases) = facts.books.leases else { return ledgers };
     for shared in shared_limits::of_call(facts.records, command, covered) {
         let name = shared.book();
-        let book = leases.books.get(&name).cloned().unwrap_or_default();
+        let stored = leases.books.get(&*name).unwrap_or_default();
         let leased = Some(leases.waits.of(&name, &shared.subject));
         let limits = std::slice::from_ref(shared.limit);
-        ledgers.push(Ledger { name: name.into(), limits, book, leased });
+        ledgers.push(Ledger::new(name.into(), limits, stored, leased));
     }
     ledgers
+}
+
+/// The limits of one subject, with the name of their book.
+type OwnLimits<'a> = (String, &'a [Rc<Limit>]);
+
+/// The limits of a call's agent, and those of its credential; `None` if there are none.
+pub fn own_limits<'a>(
+    records: &'a CallRecords,
+    command: &GateCommand,
+) -> [Option<OwnLimits<'a>>; 2] {
+    let agent = records.agent.as_ref().filter(|it| !it.limits.is_empty());
+    let credential = records.credential.as_ref().filter(|it| !it.limits.is_empty());
+    [
+        agent.map(|it| (agent_book(&command.call.agent), it.limits.as_slice())),
+        credential.map(|it| {
+            let first = it.first_key_id.as_deref().unwrap_or(&command.key_id);
+            (credential_book(first), it.limits.as_slice())
+        }),
+    ]
 }
 
 /// The first of the credentials that were rotated into the call's own.
@@ -174,23 +192,17 @@ fn at(facts: &Facts<'_>) -> At {
     At { now_ms: facts.now_ms, offset_s: facts.config.offset_s }
 }
 
-/// Uses what [`check`] found, because the call passes.
-pub fn commit(draft: &mut Draft<'_>) {
-    let reserves = draft.command.forwarded;
-    usage::commit(&mut draft.ledgers, &draft.uses, reserves, at(draft.facts));
+/// Undoes what [`check`] used, except request rates, because the call does not pass.
+pub fn revert(draft: &mut Draft<'_>) {
+    usage::revert(&mut draft.ledgers);
 }
 
 /// What the call changes, for the decision's row; `None` if nothing.
 pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<Writes>> {
     let facts = draft.facts;
-    let before = |ledger: &Ledger<'_>| match (&ledger.leased, facts.books.leases) {
-        (Some(_), Some(leases)) => leases.books.get(&*ledger.name).unwrap_or(Books::NONE.agent),
-        _ if ledger.name.starts_with("agent/") => facts.books.agent,
-        _ => facts.books.credential,
-    };
-    let changed = draft.ledgers.iter().filter(|ledger| ledger.book != *before(ledger));
+    let changed = draft.ledgers.iter().filter(|ledger| ledger.book != *ledger.stored);
     let books: Vec<_> =
-        changed.map(|ledger| (ledger.name.to_string(), ledger.book.clone())).collect();
+        changed.map(|ledger| (Rc::clone(&ledger.name), ledger.book.clone())).collect();
     if books.is_empty() {
         return None;
     }

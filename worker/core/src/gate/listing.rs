@@ -10,7 +10,7 @@
 //! message that names items, such as a subscription, if using them sends text out and what the message says is unknown.
 //! Otherwise a secret in a URI would leave without the call that policies hold back.
 
-use super::draft::{Draft, Judged, Stop};
+use super::draft::{Draft, DraftResult, Stop};
 use super::identity::Identity;
 use super::proxy::Visibility;
 use super::ruling::Ruling;
@@ -39,25 +39,25 @@ const UNKNOWN: [&str; 10] = [
 
 /// Steps 5 to 9 for a request that calls no tool. Returns the visibility of each candidate, in
 /// order.
-pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
     let command = draft.command;
     let (identity, denial) = caller::check(draft)?;
     if let Some(denial) = denial.or_else(|| refused(draft, &identity)) {
         draft.check_space(&denial)?;
-        return Ok(Judged::Ruling(denial));
+        return Ok(DraftResult::Ruling(denial));
     }
     let Purpose::Filter(candidates) = &command.purpose else {
         let Some(denial) = shield::inspect_call(engine, draft, None) else {
-            return Ok(Judged::Passed(Vec::new()));
+            return Ok(DraftResult::Passed(Vec::new()));
         };
         draft.check_space(&denial)?;
-        return Ok(Judged::Ruling(*denial));
+        return Ok(DraftResult::Ruling(*denial));
     };
     let trust = possible_trust(draft.highest_claim());
     let says_unknown = provenance::says_unknown(draft);
     let asked = Asked { engine, draft, identity: &identity, trust: &trust, says_unknown };
     let visible = candidates.iter().map(|item| visibility(&asked, item));
-    Ok(Judged::Passed(visible.collect()))
+    Ok(DraftResult::Passed(visible.collect()))
 }
 
 /// The denial if the agent may not send the server anything.
@@ -66,7 +66,7 @@ fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
     if !resolve::is_granted(command, identity) {
         return Some(Ruling::deny(ReasonCode::ToolNotGranted));
     }
-    match resolve::server(draft.facts.records) {
+    match resolve::active_server(draft.facts.records) {
         Err(code) => Some(Ruling::deny(code)),
         Ok(server) if !resolve::is_proxied_as_asked(command, server) => {
             Some(Ruling::deny(ReasonCode::UpstreamMissing))

@@ -1,6 +1,6 @@
-//! Steps 5 and 6: the request rate, which every request uses, and the tenant's daily budget of records.
+//! Steps 5 and 6: the request rate, which every request uses, and the tenant's daily bound of rows and bytes.
 
-use super::budget::{Budget, Exhausted};
+use super::daily_rows::{DailyRows, Exhausted};
 use super::draft::{Draft, Stop};
 use super::facts::Facts;
 use super::ruling::Ruling;
@@ -50,10 +50,10 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     Err(Stop::Problem(problem, Some(CountedEvent::RateLimited)))
 }
 
-/// The denial of every call of a tenant that has used up its daily budget. It is counted and not
+/// The denial of every call of a tenant that has reached its daily bound. It is counted and not
 /// journalled, and the request id can be used again the next day.
-pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
-    let exhausted = Budget::of(facts.records.tenant.as_ref()).exhausted(facts.written)?;
+pub fn deny_at_daily_bound(facts: &Facts<'_>) -> Option<Ruling> {
+    let exhausted = DailyRows::of(facts.records.tenant.as_ref()).exhausted(facts.written)?;
     let mut ruling = Ruling::deny(match exhausted {
         Exhausted::Rows => ReasonCode::TenantRowsExhausted,
         Exhausted::Bytes => ReasonCode::TenantBytesExhausted,

@@ -7,11 +7,11 @@
 
 mod agent_state;
 mod approval;
-pub mod budget;
 mod caller;
 mod conclude;
 pub mod config;
 mod containment;
+pub mod daily_rows;
 mod dead_letter;
 mod decide;
 mod draft;
@@ -48,8 +48,7 @@ pub mod windows;
 
 pub use agent_state::{AgentState, QuarantinedBy, StatusDenial};
 pub use approval::{
-    Change as RegistryChange, ask_change, decide as decide_approval, expire as expire_approval,
-    use_change,
+    RegistryChange, ask_change, decide as decide_approval, expire as expire_approval, use_change,
 };
 pub use containment::Containment;
 pub use dead_letter::{DeadLetter, dead_letter};
@@ -62,7 +61,8 @@ pub use outcome::{
 };
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{
-    DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt, Response, response as encode_response,
+    AuthorizeResponse, DEGRADED, DecidedBy, REGISTRY_UNCONFIRMED, ReplyReceipt,
+    response as encode_response,
 };
 pub use risk_state::{
     DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S, DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,

@@ -88,10 +88,20 @@ impl Effect {
     }
 
     /// By the effect of the answer to an MCP call, if it had one.
+    ///
+    /// In a session, a status says nothing about one call: it can be about another message of the batch, or about the end
+    /// of the session, which the client can cause while the call runs.
     #[must_use]
-    pub const fn of_mcp(ending: Ending, status: u16, answer: Option<Self>) -> Self {
+    pub const fn of_mcp(
+        ending: Ending,
+        status: u16,
+        answer: Option<Self>,
+        in_session: bool,
+    ) -> Self {
         match (answer, Self::of_http(ending, status)) {
             (Some(effect), _) => effect,
+            // Without a status, the call was not sent.
+            (None, Self::Failed) if in_session && status != 0 => Self::Unclear,
             (None, Self::Failed) => Self::Failed,
             // The response is complete, but has no result of this call.
             (None, Self::Succeeded) if matches!(ending, Ending::Complete) => Self::Unclear,

@@ -1,6 +1,6 @@
 //! A caller reports the outcome of a call that it asked about, so that its limits get back what it did not use.
 
-use super::draft::{Draft, Judged, Stop};
+use super::draft::{Draft, DraftResult, Stop};
 use super::limits::first_key_id;
 use super::{event, identity, meter};
 use crate::call::command::Purpose;
@@ -10,7 +10,7 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Carries out a [`Purpose::ReportOutcome`]. The credential is checked and one request is charged. The lane settles the
 /// reservation with the row.
-pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+pub fn judge(draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
     let (command, facts) = (draft.command, draft.facts);
     let identity = identity::verify(command, facts)?;
     meter::charge(draft)?;
@@ -52,7 +52,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
         return refuse(Problem::field("amount", detail));
     }
     match event::outcome_reported(&draft.event_facts(), command, reported) {
-        Ok(entry) => Ok(Judged::Recorded { entry: Some(Box::new(entry)), observation: None }),
+        Ok(entry) => Ok(DraftResult::Recorded { entry: Some(Box::new(entry)), observation: None }),
         Err(problem) => refuse(problem),
     }
 }

@@ -136,7 +136,7 @@ pub struct ProxyReply {
     pub visible: Vec<Visibility>,
 }
 
-/// The members of [`super::respond::Response`] that a proxy needs.
+/// The members of [`super::respond::AuthorizeResponse`] that a proxy needs.
 #[derive(Debug, Deserialize)]
 pub struct ProxyDecision {
     pub decision_id: String,

@@ -77,7 +77,7 @@ pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
 }
 
 /// The server must be registered and active.
-pub fn server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
+pub fn active_server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
     match &records.server {
         None => Err(ReasonCode::ServerUnknown),
         Some(server) if server.status != ServerStatus::Active => Err(ReasonCode::ToolInactive),
@@ -101,35 +101,14 @@ pub fn is_proxied_as_asked(command: &GateCommand, server: &ServerRecord) -> bool
 
 /// Step 8: checks the grant, then the server, the tool, and the arguments. Grants come first, so
 /// that a caller learns nothing about tools beyond them.
-pub fn tool(
+pub fn registered_tool(
     engine: &PolicyEngine,
     command: &GateCommand,
     records: &CallRecords,
     identity: &Identity<'_>,
 ) -> Result<Tool, Box<Ruling>> {
-    let deny = |code| Err(Box::new(Ruling::deny(code)));
-    if !is_granted(command, identity) {
-        return deny(ReasonCode::ToolNotGranted);
-    }
+    let (server, tool) = active_tool(command, records, identity)?;
     let call = &command.call;
-    let server = match server(records) {
-        Ok(server) => server,
-        Err(code) => return deny(code),
-    };
-    if !is_proxied_as_asked(command, server) {
-        return deny(ReasonCode::UpstreamMissing);
-    }
-    if let Purpose::Unroutable(unresolved) = &command.purpose {
-        let (code, why) = match unresolved {
-            Unresolved::Unmapped(why) => (ReasonCode::RouteUnmapped, why),
-            Unresolved::InputInvalid(why) => (ReasonCode::InputInvalid, why),
-        };
-        return Err(Box::new(Ruling { reason: why.clone(), ..Ruling::deny(code) }));
-    }
-    let Some(tool) = &records.tool else { return deny(ReasonCode::ToolUnknown) };
-    if tool.status != ToolStatus::Active {
-        return deny(ReasonCode::ToolInactive);
-    }
     let described = engine.tool(&call.tool_id());
     // The registry or the policies' tool description can mark it; either is enough.
     let egress = tool.egress || described.is_some_and(|tool| tool.egress);
@@ -149,7 +128,7 @@ pub fn tool(
         // A canary quarantines whatever its arguments are.
         None
     } else {
-        match checked(engine, tool, command) {
+        match check_arguments(engine, tool, command) {
             Ok(schema) => {
                 resolved.schema = schema;
                 None
@@ -164,9 +143,40 @@ pub fn tool(
     Err(Box::new(ruling))
 }
 
+/// The records of the call's server and tool, if the agent may use them and both are active.
+fn active_tool<'a>(
+    command: &GateCommand,
+    records: &'a CallRecords,
+    identity: &Identity<'_>,
+) -> Result<(&'a ServerRecord, &'a ToolRegistration), Box<Ruling>> {
+    let deny = |code| Err(Box::new(Ruling::deny(code)));
+    if !is_granted(command, identity) {
+        return deny(ReasonCode::ToolNotGranted);
+    }
+    let server = match active_server(records) {
+        Ok(server) => server,
+        Err(code) => return deny(code),
+    };
+    if !is_proxied_as_asked(command, server) {
+        return deny(ReasonCode::UpstreamMissing);
+    }
+    if let Purpose::Unroutable(unresolved) = &command.purpose {
+        let (code, why) = match unresolved {
+            Unresolved::Unmapped(why) => (ReasonCode::RouteUnmapped, why),
+            Unresolved::InputInvalid(why) => (ReasonCode::InputInvalid, why),
+        };
+        return Err(Box::new(Ruling { reason: why.clone(), ..Ruling::deny(code) }));
+    }
+    let Some(tool) = &records.tool else { return deny(ReasonCode::ToolUnknown) };
+    match tool.status {
+        ToolStatus::Active => Ok((server, tool)),
+        _ => deny(ReasonCode::ToolInactive),
+    }
+}
+
 /// Checks the call's arguments, and the headers that mirror them, against the tool's schema, and returns it. A schema is
 /// compiled only here, after every other check on the tool passed.
-fn checked(
+fn check_arguments(
     engine: &PolicyEngine,
     tool: &ToolRegistration,
     command: &GateCommand,

@@ -25,14 +25,13 @@ pub const REGISTRY_UNCONFIRMED: &str = "registry_unconfirmed";
 
 /// The fields are written in this order.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = AuthorizeResponse, description = "What was decided, and why.")]
-pub struct Response<'a> {
+#[schema(description = "What was decided, and why.")]
+pub struct AuthorizeResponse<'a> {
     decision_id: &'a str,
     decision: Decision,
     /// 0–100.
     risk_score: u8,
-    #[schema(value_type = Risk)]
-    risk_level: &'static str,
+    risk_level: Risk,
     /// 0–100.
     composite_risk_score: u8,
     reason: &'a str,
@@ -123,12 +122,12 @@ impl<'a> ReplyReceipt<'a> {
     }
 }
 
-/// The engine that decided.
+/// What decided a call.
 #[derive(Clone, Copy)]
-pub struct Engine<'a> {
-    /// The digest of its policies.
+pub struct DecidedBy<'a> {
+    /// The digest of the policies.
     pub bundle: &'a str,
-    /// Why it was degraded, if it was.
+    /// Why the decision is degraded, if it is.
     pub degraded_cause: Option<&'static str>,
 }
 
@@ -142,7 +141,7 @@ pub fn response(
     command: &GateCommand,
     (ruling, shield): (&Ruling, Option<&Noted>),
     trust: CallTrust,
-    engine: Engine<'_>,
+    decided_by: DecidedBy<'_>,
     decision_id: &str,
     approval: Option<(&Approval, u64)>,
     receipt: Option<ReplyReceipt<'_>>,
@@ -160,7 +159,7 @@ pub fn response(
         call.contains_sensitive_data,
         shield.map_or(0, Noted::score),
     );
-    let response = Response {
+    let response = AuthorizeResponse {
         decision_id,
         decision: ruling.decision,
         risk_score: score,
@@ -180,11 +179,11 @@ pub fn response(
         root_trust_level: root,
         trust,
         dry_run: call.dry_run,
-        bundle: engine.bundle,
+        bundle: decided_by.bundle,
         receipt,
         trace_id: command.trace_id.map(|id| id.to_string()),
-        engine_mode: engine.degraded_cause.map(|_| DEGRADED),
-        degraded_cause: engine.degraded_cause,
+        engine_mode: decided_by.degraded_cause.map(|_| DEGRADED),
+        degraded_cause: decided_by.degraded_cause,
         taint: ruling.taint.as_deref(),
         provenance: ruling.provenance.as_deref(),
         shield,

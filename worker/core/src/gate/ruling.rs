@@ -63,11 +63,11 @@ pub struct Ruling {
     /// The approvals that the call's warrant asks for, if the call is denied because it does not have them.
     pub warrant_approvals: Option<Box<NeededApprovals>>,
     /// Whether it denies the caller, whatever it calls: the agent is stopped, or its tenant has
-    /// used up its daily budget. Such a denial does not bind the call's request id and nonce,
+    /// reached its daily bound. Such a denial does not bind the call's request id and nonce,
     /// because it comes before the replay check: the request id may already have an answer.
     pub denies_caller: bool,
     /// Whether it is answered and counted, but not journalled: a repeated denial of a stopped
-    /// agent, or one for the tenant's daily budget.
+    /// agent, or one because of the tenant's daily bound.
     pub counted_only: bool,
 }
 
@@ -103,23 +103,33 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
         ruling.matched_policies = ids(&evaluation.erring);
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
-    let determining = &evaluation.determining;
-    ruling.matched_policies = ids(determining);
-    let annotated = |kind: AnnotatedDecision| -> Vec<&'static PolicyRecord> {
-        determining.iter().copied().filter(|p| p.annotations.decision == kind).collect()
-    };
-    if !evaluation.allowed {
-        let quarantining = annotated(AnnotatedDecision::Quarantine);
-        return if !quarantining.is_empty() {
-            ruled(ruling, Decision::Quarantine, ReasonCode::PolicyQuarantine, quarantining)
-        } else if determining.is_empty() {
-            ruling
-        } else {
-            ruled(ruling, Decision::Deny, ReasonCode::PolicyForbid, determining.clone())
-        };
+    ruling.matched_policies = ids(&evaluation.determining);
+    match evaluation.allowed {
+        true => permitted(ruling, &evaluation.determining, approval),
+        false => forbidden(ruling, &evaluation.determining),
     }
-    let approving = annotated(AnnotatedDecision::RequireApproval);
-    let redacting = annotated(AnnotatedDecision::Redact);
+}
+
+/// The ruling if the policies do not allow the call. `ruling` is the denial if no policy determined that.
+fn forbidden(ruling: Ruling, determining: &[&'static PolicyRecord]) -> Ruling {
+    let quarantining = annotated(determining, AnnotatedDecision::Quarantine);
+    if !quarantining.is_empty() {
+        ruled(ruling, Decision::Quarantine, ReasonCode::PolicyQuarantine, quarantining)
+    } else if determining.is_empty() {
+        ruling
+    } else {
+        ruled(ruling, Decision::Deny, ReasonCode::PolicyForbid, determining.to_vec())
+    }
+}
+
+/// The ruling if the policies allow the call, with what they ask for.
+fn permitted(
+    mut ruling: Ruling,
+    determining: &[&'static PolicyRecord],
+    approval: Option<&Approval>,
+) -> Ruling {
+    let approving = annotated(determining, AnnotatedDecision::RequireApproval);
+    let redacting = annotated(determining, AnnotatedDecision::Redact);
     ruling.redact_fields =
         sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
     let needed = needed_groups(&approving);
@@ -155,12 +165,20 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
     if !approving.is_empty() {
         return ruled(ruling, Decision::Allow, ReasonCode::ApprovalGranted, Vec::new());
     }
-    let permitting = annotated(AnnotatedDecision::Plain);
+    let permitting = annotated(determining, AnnotatedDecision::Plain);
     if permitting.is_empty() {
         // The evaluation allows, but no permit of the bundle determined it. Never let that pass.
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+/// The policies with this annotation.
+fn annotated(
+    policies: &[&'static PolicyRecord],
+    decision: AnnotatedDecision,
+) -> Vec<&'static PolicyRecord> {
+    policies.iter().copied().filter(|policy| policy.annotations.decision == decision).collect()
 }
 
 /// A server's request to its client passes or not. It never waits for approval and stops no agent.

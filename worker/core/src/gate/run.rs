@@ -3,7 +3,7 @@
 //! A deceived agent could state an instruction, or report a trusted result that never existed. So only the harness's
 //! own credential may do this, and no run credential.
 
-use super::draft::{Draft, Judged, Stop, scope, taint_period_ms};
+use super::draft::{Draft, DraftResult, Stop, scope, taint_period_ms};
 use super::event::{self, TaintCommand};
 use super::row::JournalEntry;
 use super::{identity, meter, shield};
@@ -19,7 +19,7 @@ use crate::taint::Scope;
 
 /// Carries out a [`Purpose::StartRun`] or a [`Purpose::ReportResult`]. The credential is checked and one request
 /// is charged.
-pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
     let (command, facts) = (draft.command, draft.facts);
     let identity = identity::verify(command, facts)?;
     meter::charge(draft)?;
@@ -46,7 +46,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
 }
 
 /// A statement of what the user asked for. A repeated one changes nothing, and writes nothing.
-fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged, Stop> {
+fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<DraftResult, Stop> {
     let key = &draft.facts.config.value_key;
     // The actions come first, so that a run that is full lacks values instead.
     let mut stated = action::stated(key, &start.instruction);
@@ -69,7 +69,7 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
     });
     let plan = (planned.chain(from).collect(), at_most.collect());
     let Some(observation) = run.of_statement(key.fingerprint(), stated, plan) else {
-        return Ok(Judged::Recorded { entry: None, observation: None });
+        return Ok(DraftResult::Recorded { entry: None, observation: None });
     };
     // Without the key, nobody who reads the audit can check a guess of a short instruction.
     let instruction_hash = hex::encode(key.verbatim(&start.instruction).to_be_bytes());
@@ -83,7 +83,7 @@ fn report(
     draft: &mut Draft<'_>,
     run: &RunValues,
     reported: &ReportedResult,
-) -> Result<Judged, Stop> {
+) -> Result<DraftResult, Stop> {
     let (command, facts) = (draft.command, draft.facts);
     let Some(server) = &facts.records.server else {
         return Err(Stop::Problem(Problem::not_found("server"), None));
@@ -131,9 +131,9 @@ fn report(
 fn recorded(
     entry: Result<Option<JournalEntry>, Problem>,
     observation: Option<Observation>,
-) -> Result<Judged, Stop> {
+) -> Result<DraftResult, Stop> {
     match entry {
-        Ok(entry) => Ok(Judged::Recorded { entry: entry.map(Box::new), observation }),
+        Ok(entry) => Ok(DraftResult::Recorded { entry: entry.map(Box::new), observation }),
         Err(problem) => Err(Stop::Problem(problem, None)),
     }
 }

@@ -32,7 +32,7 @@ impl Shared<'_> {
 /// The parts of shared limits that a lane has, and what it keeps of them for calls that wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Leases<'a> {
-    pub books: &'a HashMap<String, Book>,
+    pub books: &'a HashMap<Rc<str>, Book>,
     pub waits: Waits<'a>,
 }
 

@@ -16,9 +16,9 @@ pub struct JournalSpace<'a> {
 }
 
 impl JournalSpace<'_> {
-    /// Whether it takes one more row. Rows of calls that write end at the soft bound, all rows at
+    /// Whether it has space for one more row. Rows of calls that write end at the soft bound, all rows at
     /// the hard bound.
-    pub fn takes(&self, head: &ChainHead, writes: bool) -> bool {
+    pub fn has_space_for_row(&self, head: &ChainHead, writes: bool) -> bool {
         let config = self.config;
         let most = if writes { config.journal_soft_rows } else { config.journal_hard_rows };
         !self.storage_full && head.seq < MAX_SEQ && self.journal_rows < most
@@ -26,7 +26,7 @@ impl JournalSpace<'_> {
 
     /// Whether it takes a row that closes an approval. Such a row frees storage, so it is taken even if
     /// the storage is full.
-    pub fn takes_closing(&self, head: &ChainHead) -> bool {
+    pub fn has_space_for_closing_row(&self, head: &ChainHead) -> bool {
         head.seq < MAX_SEQ && self.journal_rows < self.config.journal_hard_rows
     }
 }

@@ -2,11 +2,10 @@
 
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
-use crate::bucket::RateStatus;
 use crate::decision::ReasonCode;
 use crate::limit::book::Writes;
 use crate::limit::lease::Need;
-use crate::limit::status::Status;
+use crate::limit::rate_headers::RateHeaders;
 use crate::limit::{DEFAULT_RATE, Kind};
 use crate::metrics::Series;
 use crate::problem::{Problem, ProblemCode};
@@ -112,12 +111,8 @@ pub struct Reply {
     pub status: u16,
     /// JSON: a decision, or problem details if the status is not 200.
     pub body: String,
-    /// Present once the call was charged.
-    pub rate: Option<RateStatus>,
-    /// The id of the limit that sets this rate; `None`: the default holds.
-    pub rate_limit: Option<String>,
-    /// The limits that cover the call, as they are after it.
-    pub limits: Vec<Status>,
+    /// Present once the call was charged. They have the limits that cover the call, as they are after it.
+    pub rate_headers: Option<RateHeaders>,
     pub retry_after_s: Option<u64>,
     /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,

@@ -128,8 +128,9 @@ pub fn may_identify(
     now_ms: u64,
 ) -> bool {
     let Some(presented) = left_to_lane(command) else { return false };
+    let caller = (agent_key(command), now_ms / 1_000);
     may_be_of_agent(presented, command, records, now_ms).is_ok()
-        && warrant::chain_of(presented, agent_key(command), &engine.chains().borrow()).is_ok()
+        && warrant::keep_chain(presented, caller, &mut engine.chains().borrow_mut()).is_ok()
 }
 
 /// What the names of used proofs begin with.
@@ -200,7 +201,23 @@ pub fn carries<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim
 
 /// Why an accepted warrant does not carry the call. `None` if it does.
 fn why_not_carried(claim: &Claim, command: &GateCommand) -> Option<Refusal> {
-    claim.refusal.clone().or_else(|| uncovered_resource(command))
+    let refusal = claim.refusal.clone().or_else(|| uncovered_resource(command));
+    refusal.or_else(|| unclear_argument(command))
+}
+
+/// The refusal of a call whose arguments a tool may read otherwise than the verifier and the policies: tools with exact
+/// decimals read a number that was rounded here, and some take names that differ in case only for the same. `/http` and MCP
+/// refuse such names also without a warrant.
+fn unclear_argument(command: &GateCommand) -> Option<Refusal> {
+    let ToolCall { input, rounded, .. } = &command.call;
+    let reason = if !rounded.is_empty() && input.has_number_of(rounded) {
+        "A number has more digits than can be compared with the warrant."
+    } else if input.confusable_key().is_some() {
+        "The names of two arguments differ in case only."
+    } else {
+        return None;
+    };
+    Some(Refusal::new(ReasonCode::WarrantArgumentRefused, reason))
 }
 
 /// The refusal of a call whose `resource` is not one of its arguments. Links and proof cover only the arguments. So with

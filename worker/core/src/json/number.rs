@@ -45,6 +45,20 @@ pub fn rounded(bytes: &[u8]) -> Vec<f64> {
     inexact_numbers(bytes).into_iter().filter_map(read).collect()
 }
 
+impl Json {
+    /// Whether it is one of these numbers, or contains one at any depth.
+    #[must_use]
+    pub fn has_number_of(&self, numbers: &[f64]) -> bool {
+        match self {
+            Self::Integer(number) => numbers.contains(&(*number as f64)),
+            Self::Number(number) => numbers.contains(number),
+            Self::Array(items) => items.iter().any(|item| item.has_number_of(numbers)),
+            Self::Object(fields) => fields.iter().any(|(_, value)| value.has_number_of(numbers)),
+            Self::Null | Self::Bool(_) | Self::String(_) | Self::Verbatim(_) => false,
+        }
+    }
+}
+
 /// Whether a number can contain the byte.
 fn is_part(byte: &u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')

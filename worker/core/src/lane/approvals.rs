@@ -2,7 +2,7 @@
 
 use super::state::Lane;
 use super::storage::{
-    LaneResult, LaneSql, StorageError, Value, approval, integer, parse_approval, unreadable,
+    LaneResult, LaneSql, StorageError, Value, integer, parse_approval, read_approval, unreadable,
     unsigned,
 };
 use crate::approval::{ChangeCommand, ChangeStep, DecideCommand, HeldApproval, REGISTRY};
@@ -39,7 +39,7 @@ impl Lane {
         storage: &impl LaneSql,
         approval_id: &str,
     ) -> Result<Option<HeldApproval>, StorageError> {
-        approval(storage, approval_id)
+        read_approval(storage, approval_id)
     }
 
     /// Applies an administrator's decision on an approval. `known_epoch` is the newest epoch in
@@ -56,10 +56,10 @@ impl Lane {
         known_epoch: u64,
         now_ms: u64,
     ) -> Result<DecideOutcome, StorageError> {
-        if command.epoch < known_epoch.max(Self::noted_epoch(storage)?) {
+        if command.epoch < known_epoch.max(Self::stored_epoch(storage)?) {
             return Ok(DecideOutcome::Outdated);
         }
-        let held = approval(storage, &command.approval_id)?;
+        let held = read_approval(storage, &command.approval_id)?;
         let Some(HeldApproval { mut approval, mut input }) = held else {
             return Ok(DecideOutcome::Refused(Problem::not_found("approval")));
         };
@@ -99,14 +99,16 @@ impl Lane {
                 let change = RegistryChange { event, resource, input, groups };
                 ask_change(&facts, command, &change)
             }
-            ChangeStep::Use { approval_id, request_id } => match approval(storage, approval_id)? {
-                Some(HeldApproval { mut approval, .. }) => {
-                    let facts = self.event_facts(config, &state, now_ms);
-                    use_change(&facts, &mut approval, command, request_id)
-                        .map(|(entry, state)| (approval_id.clone(), entry, state))
+            ChangeStep::Use { approval_id, request_id } => {
+                match read_approval(storage, approval_id)? {
+                    Some(HeldApproval { mut approval, .. }) => {
+                        let facts = self.event_facts(config, &state, now_ms);
+                        use_change(&facts, &mut approval, command, request_id)
+                            .map(|(entry, state)| (approval_id.clone(), entry, state))
+                    }
+                    None => Err(Problem::not_found("approval")),
                 }
-                None => Err(Problem::not_found("approval")),
-            },
+            }
         };
         let (approval_id, entry, state) = match settled {
             Ok(settled) => settled,
@@ -165,8 +167,8 @@ impl Lane {
         agent: &str,
         now_ms: u64,
     ) -> Result<AgentState, StorageError> {
-        self.hold(storage, agent, now_ms)?;
-        let held = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
-        Ok(held.state.clone())
+        self.load_agent(storage, agent, now_ms)?;
+        let agent = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
+        Ok(agent.state.clone())
     }
 }

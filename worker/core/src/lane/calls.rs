@@ -2,7 +2,7 @@
 
 use super::state::Lane;
 use super::storage::{
-    LaneResult, LaneSql, StorageError, Value, approval, forget_answer, integer, stored_answer,
+    LaneResult, LaneSql, StorageError, Value, forget_answer, integer, read_approval, stored_answer,
     write_count,
 };
 use crate::approval::Approval;
@@ -10,11 +10,11 @@ use crate::bucket::{Bucket, Rate};
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::outcome::ReportedOutcome;
 use crate::credential::locator;
-use crate::gate::budget::Budget;
 use crate::gate::config::Config;
+use crate::gate::daily_rows::DailyRows;
 use crate::gate::velocity;
 use crate::gate::warrant;
-use crate::gate::windows::{Counting, WindowAnswers, Windows as WindowFacts};
+use crate::gate::windows::{Counting, WindowAnswers, Windows};
 use crate::gate::{
     AgentState, Books, CountedEvent, Facts, JournalEntry, NONCE_MS, Reply, Step, StoredAnswer,
     decide, needs_tool, observed_run, scoped_key,
@@ -33,18 +33,19 @@ use crate::warrant::Carried;
 /// How many requests in a row a lane admits for one agent from callers without a credential, before it knows who they
 /// are. To learn that, it must verify their warrants' signatures. A caller whom the warrant identifies gets its charge
 /// back once its records are read. So this is also the number of such callers that can wait at the same time.
-const STRANGERS: u32 = 100;
+const STRANGER_BURST: u32 = 100;
 
-/// How many more such requests the lane admits each second. Verifying the warrant of each takes about 1 ms.
+/// How many more such requests the lane admits each second. Verifying the warrant of each takes some 1 ms, and at most the
+/// time of a call's steps (`warrant/constraint/work.rs`).
 const STRANGERS_PER_S: f64 = 2.0;
 
 /// Expired nonces of signatures that are deleted when one is written. More than one, so that they
 /// do not pile up: a lane that journals nothing is never flushed.
 const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Called {
+pub enum CallResult {
     Decided(Reply),
     /// Nothing was written. The lane asks counters for this, and then calls again.
     NotLeased(Vec<Need>),
@@ -103,12 +104,12 @@ impl Lane {
         records: &CallRecords,
         now_ms: u64,
     ) -> LaneResult<()> {
-        let rate = Rate::new(STRANGERS, STRANGERS_PER_S);
+        let rate = Rate::new(STRANGER_BURST, STRANGERS_PER_S);
         let wait_s = match warrant::may_be_known(command, records, now_ms) {
             true => {
-                self.hold(storage, &command.call.agent, now_ms)?;
-                self.agents.get_mut(&command.call.agent).and_then(|held| {
-                    let bucket = held.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
+                self.load_agent(storage, &command.call.agent, now_ms)?;
+                self.agents.get_mut(&command.call.agent).and_then(|agent| {
+                    let bucket = agent.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
                     bucket.repair_clock(now_ms);
                     let is_charged = bucket.charge(rate, now_ms, 1);
                     (!is_charged).then(|| bucket.retry_after_s(rate, 1))
@@ -138,7 +139,7 @@ impl Lane {
         records: &CallRecords,
         answers: Answers<'_>,
         now_ms: u64,
-    ) -> Result<Called, StorageError> {
+    ) -> Result<CallResult, StorageError> {
         let agent = command.call.agent.as_str();
         let were_asked = answers.were_asked();
         let found =
@@ -168,8 +169,8 @@ impl Lane {
             }
             None => {
                 storage.exec(sql::TOUCH, &[])?;
-                if let Some(held) = self.agents.get_mut(agent) {
-                    held.state = step.agent;
+                if let Some(in_memory) = self.agents.get_mut(agent) {
+                    in_memory.state = step.agent;
                 }
                 if let Some(charged) = step.charged {
                     self.limits.take(*charged);
@@ -185,11 +186,11 @@ impl Lane {
         if let Some(refused) = &step.refused {
             self.tally(refused.series(), 1);
         }
-        self.count_budget(storage, records, now_ms)?;
-        Ok(Called::Decided(step.reply))
+        self.count_daily_rows(storage, records, now_ms)?;
+        Ok(CallResult::Decided(step.reply))
     }
 
-    /// Reads what is stored for a call, and brings into memory what its decision needs. `were_asked`: whether other objects
+    /// Reads what is stored for a call, and loads into memory what its decision needs. `were_asked`: whether other objects
     /// were asked before.
     fn read_facts(
         &mut self,
@@ -220,14 +221,14 @@ impl Lane {
         let proof = carried.and_then(Carried::claim).map(warrant::proof_name);
         let proof_used = has_row(storage, sql::NONCE_USED, key(&proof).map(Value::Text).as_ref())?;
         let approval = match &call.approval_id {
-            Some(id) => approval(storage, id)?.map(|held| held.approval),
+            Some(id) => read_approval(storage, id)?.map(|held| held.approval),
             None => None,
         };
-        self.hold(storage, &call.agent, now_ms)?;
+        self.load_agent(storage, &call.agent, now_ms)?;
         self.limits.make_space();
-        self.limits.hold(storage, records, command)?;
+        self.limits.load(storage, records, command)?;
         let countings = velocity::of_call(engine, &config.value_key, command, records);
-        self.windows.hold(storage, &countings, now_ms)?;
+        self.windows.load(storage, &countings, now_ms)?;
         let reservation = match &command.purpose {
             Purpose::ReportOutcome(reported) => {
                 self.limits.reservations.get(&reported.decision_id).cloned()
@@ -236,7 +237,7 @@ impl Lane {
         };
         let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
         if let Some(run) = &run {
-            self.runs.hold(storage, run)?;
+            self.runs.load(storage, run)?;
         }
         Ok(CallFacts {
             stored,
@@ -295,7 +296,7 @@ impl Lane {
             approval: found.approval.as_ref(),
             run: found.run.as_deref().and_then(|run| self.runs.get(run)),
             books: self.limits.books(records, command, answers.leases),
-            windows: WindowFacts {
+            windows: Windows {
                 countings: &found.countings,
                 rows: Some(self.windows.rows()),
                 answers: answers.windows,
@@ -308,21 +309,21 @@ impl Lane {
 
     /// Ends a call that needs answers of other objects. Its request is charged now, so that a flood of calls neither
     /// leases more than the agent's rate allows, nor asks windows.
-    fn charge_and_ask(&mut self, agent: &str, step: Step) -> Called {
-        if let Some(held) = self.agents.get_mut(agent) {
-            held.state = step.agent;
+    fn charge_and_ask(&mut self, agent: &str, step: Step) -> CallResult {
+        if let Some(in_memory) = self.agents.get_mut(agent) {
+            in_memory.state = step.agent;
         }
         match step.needs.is_empty() {
-            false => Called::NotLeased(step.needs),
-            true => Called::NotCounted(step.count_requests),
+            false => CallResult::NotLeased(step.needs),
+            true => CallResult::NotCounted(step.count_requests),
         }
     }
 
     /// Gives the charge of [`Self::charge_stranger`] back, because the warrant identifies the caller.
     fn give_back_to_stranger(&mut self, command: &GateCommand) {
         if warrant::is_from_stranger(command)
-            && let Some(held) = self.agents.get_mut(&command.call.agent)
-            && let Some(bucket) = &mut held.strangers
+            && let Some(agent) = self.agents.get_mut(&command.call.agent)
+            && let Some(bucket) = &mut agent.strangers
         {
             bucket.give_back(1);
         }
@@ -360,8 +361,8 @@ impl Lane {
         storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?]).map(drop)
     }
 
-    /// Writes the audit events of the tenant's daily budget that are not written yet.
-    fn count_budget(
+    /// Writes the audit events of the tenant's daily bound that are not written yet.
+    fn count_daily_rows(
         &mut self,
         storage: &impl LaneSql,
         records: &CallRecords,
@@ -370,8 +371,8 @@ impl Lane {
         if self.storage_full {
             return Ok(());
         }
-        let budget = Budget::of(records.tenant.as_ref());
-        for count in self.day.untold(budget, &self.head, now_ms) {
+        let daily_rows = DailyRows::of(records.tenant.as_ref());
+        for count in self.day.untold(daily_rows, &self.head, now_ms) {
             write_count(storage, &count)?;
             self.unsure = true;
         }
@@ -391,7 +392,7 @@ impl Lane {
         records: &CallRecords,
         now_ms: u64,
     ) -> Result<bool, StorageError> {
-        self.hold(storage, &command.call.agent, now_ms)?;
+        self.load_agent(storage, &command.call.agent, now_ms)?;
         // Without a credential, the warrant says who calls.
         let carried = match &command.purpose {
             _ if !command.located => None,
@@ -416,12 +417,12 @@ impl Lane {
         now_ms: u64,
         fresh: &'a AgentState,
     ) -> Facts<'a> {
-        let held = self.agents.get(&command.call.agent);
+        let agent = self.agents.get(&command.call.agent);
         Facts {
             now_ms,
             config,
             records,
-            agent: held.map_or(fresh, |held| &held.state),
+            agent: agent.map_or(fresh, |agent| &agent.state),
             head: &self.head,
             latest_ms: self.latest_ms,
             stored: None,
@@ -432,7 +433,7 @@ impl Lane {
             approval: None,
             run: None,
             books: Books::NONE,
-            windows: WindowFacts::default(),
+            windows: Windows::default(),
             reservation: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,

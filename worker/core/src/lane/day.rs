@@ -10,7 +10,7 @@
 use super::audit::AuditCount;
 use super::storage::{LaneSql, StorageError, Value, integer, meta, set_meta, unreadable, unsigned};
 use crate::clock::{DAY_MS, repair_window};
-use crate::gate::budget::{Budget, Written};
+use crate::gate::daily_rows::{DailyRows, Written};
 use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
 
@@ -99,12 +99,12 @@ impl Day {
     /// written again, with the same ids.
     pub(super) fn untold(
         &mut self,
-        budget: Budget,
+        daily_rows: DailyRows,
         head: &ChainHead,
         now_ms: u64,
     ) -> Vec<AuditCount> {
         let day = now_ms / DAY_MS;
-        let events = budget.events(self.written(head, now_ms));
+        let events = daily_rows.events(self.written(head, now_ms));
         let untold: Vec<&'static str> = events.filter(|event| !self.told.contains(event)).collect();
         self.told.extend(&untold);
         let count = |kind: &'static str| AuditCount {

@@ -25,9 +25,9 @@ impl Lane {
         command: &AgentCommand,
         now_ms: u64,
     ) -> LaneResult<()> {
-        self.hold(storage, &command.agent, now_ms)?;
-        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let event = carry_out(&self.event_facts(config, &held.state, now_ms), command);
+        self.load_agent(storage, &command.agent, now_ms)?;
+        let Some(agent) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = carry_out(&self.event_facts(config, &agent.state, now_ms), command);
         self.write_event(storage, event, now_ms)
     }
 
@@ -44,9 +44,9 @@ impl Lane {
         command: &TaintCommand,
         now_ms: u64,
     ) -> LaneResult<()> {
-        self.hold(storage, &command.agent, now_ms)?;
-        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let event = taint(&self.event_facts(config, &held.state, now_ms), command);
+        self.load_agent(storage, &command.agent, now_ms)?;
+        let Some(agent) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = taint(&self.event_facts(config, &agent.state, now_ms), command);
         self.write_event(storage, event, now_ms)
     }
 
@@ -79,10 +79,9 @@ impl Lane {
         now_ms: u64,
     ) -> Result<Containment, StorageError> {
         storage.exec(sql::TOUCH, &[])?;
-        self.hold(storage, agent, now_ms)?;
-        let held = self.agents.get(agent);
-        let state = held.ok_or_else(|| unreadable("an agent's state"))?;
-        Ok(Containment::of(&state.state, tenant, now_ms))
+        self.load_agent(storage, agent, now_ms)?;
+        let agent = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
+        Ok(Containment::of(&agent.state, tenant, now_ms))
     }
 
     /// The facts of an event; `state` is the agent's.

@@ -101,6 +101,31 @@ impl<'a> StoredRow<'a> {
     }
 }
 
+/// The rows of a batch, with the members that a [`FlushBatch`] has of them.
+struct OldestRows {
+    rows: String,
+    hashes: Vec<(u64, String)>,
+    leaves: Vec<(u64, Hash)>,
+    metrics: BatchMetrics,
+    /// The time of the oldest row, or now if there is none.
+    at_ms: u64,
+}
+
+/// The audit counts of a batch: a JSON array, and each count's event id and value.
+fn audit_counts(storage: &impl LaneSql) -> Result<(String, Vec<(String, i64)>), StorageError> {
+    let mut counts = Vec::new();
+    let mut keys = Vec::new();
+    for row in storage.exec(sql::COUNTS, &[Value::Integer(MAX_FLUSH_COUNTS)])? {
+        let [Value::Text(event_id), Value::Integer(count), Value::Text(json)] = row.as_slice()
+        else {
+            return Err(unreadable("an audit count"));
+        };
+        keys.push((event_id.clone(), *count));
+        counts.push(json.clone());
+    }
+    Ok((format!("[{}]", counts.join(",")), keys))
+}
+
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -176,8 +201,42 @@ impl Lane {
         let steady_ms = self.steady_ms();
         self.runs.expire(storage, steady_ms)?;
         self.windows.expire(storage, steady_ms)?;
-        let limit = Value::Integer(i64::from(config.flush_batch_rows));
         self.store_totals(storage)?;
+        let OldestRows { rows, hashes, leaves, mut metrics, at_ms: oldest_ms } =
+            self.oldest_rows(storage, config, now_ms)?;
+        let (counts, count_keys) = audit_counts(storage)?;
+        let range =
+            hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
+        let before = Self::expected_in_d1(storage, self.flushed_through())?;
+        let due = range.is_some() || !count_keys.is_empty() || self.report_due;
+        let left = self.journal_rows.saturating_sub(hashes.len() as u64);
+        self.unsure = due;
+        let report = self.report(storage, left, oldest_ms, now_ms)?;
+        metrics.named.extend(self.tallies.named());
+        let has_new_series = !metrics.named.is_subset(&self.told_series);
+        Ok(due.then(|| FlushBatch {
+            rows,
+            range,
+            before,
+            hashes,
+            leaves,
+            counts,
+            count_keys,
+            metrics,
+            has_new_series,
+            through: Some(self.head.seq.saturating_sub(left)),
+            report,
+        }))
+    }
+
+    /// The oldest rows of the journal, as many as one flush takes.
+    fn oldest_rows(
+        &self,
+        storage: &impl LaneSql,
+        config: &Config,
+        now_ms: u64,
+    ) -> Result<OldestRows, StorageError> {
+        let limit = Value::Integer(i64::from(config.flush_batch_rows));
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         let mut metrics = RowsByMembers::default();
         let mut oldest_ms = now_ms;
@@ -212,40 +271,7 @@ impl Lane {
             leaves.push((next, leaf_hash(stored.receipt.as_bytes())));
         }
         rows.push(']');
-        let mut counts = Vec::new();
-        let mut count_keys = Vec::new();
-        for row in storage.exec(sql::COUNTS, &[Value::Integer(MAX_FLUSH_COUNTS)])? {
-            let [Value::Text(event_id), Value::Integer(count), Value::Text(json)] = row.as_slice()
-            else {
-                return Err(unreadable("an audit count"));
-            };
-            count_keys.push((event_id.clone(), *count));
-            counts.push(json.clone());
-        }
-        let range =
-            hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
-        let before = Self::expected_in_d1(storage, self.flushed_through())?;
-        let due = range.is_some() || !count_keys.is_empty() || self.report_due;
-        let left = self.journal_rows.saturating_sub(hashes.len() as u64);
-        self.unsure = due;
-        let report = self.report(storage, left, oldest_ms, now_ms)?;
-        let counts = format!("[{}]", counts.join(","));
-        let mut metrics = metrics.metrics();
-        metrics.named.extend(self.tallies.named());
-        let has_new_series = !metrics.named.is_subset(&self.told_series);
-        Ok(due.then(|| FlushBatch {
-            rows,
-            range,
-            before,
-            hashes,
-            leaves,
-            counts,
-            count_keys,
-            metrics,
-            has_new_series,
-            through: Some(self.head.seq.saturating_sub(left)),
-            report,
-        }))
+        Ok(OldestRows { rows, hashes, leaves, metrics: metrics.metrics(), at_ms: oldest_ms })
     }
 
     /// A batch that only has the report of a lane whose flush failed. D1 may take it all the same: then metrics show that

@@ -1,10 +1,12 @@
 //! The journal: how a row is written, with everything that changes with it, and read.
 
-use super::state::{Held, Lane};
-use super::storage::{LaneSql, StorageError, Value, first_text, integer, steps, unreadable};
+use std::mem;
+
+use super::state::{AgentInMemory, Lane};
+use super::storage::{LaneSql, StorageError, Value, encode_steps, first_text, integer, unreadable};
 use super::windows;
 use crate::gate::{AgentState, JournalEntry};
-use crate::limit::book::Writes;
+use crate::limit::book::{self, Writes};
 use crate::sql::lane as sql;
 
 impl Lane {
@@ -12,70 +14,35 @@ impl Lane {
     pub(super) fn journal(
         &mut self,
         storage: &impl LaneSql,
-        entry: JournalEntry,
+        mut entry: JournalEntry,
         next: Option<JournalEntry>,
         state: AgentState,
         now_ms: u64,
     ) -> Result<(), StorageError> {
         self.check_not_stopped()?;
-        let head = next.as_ref().map_or(&entry, |next| next).head.clone();
+        let head = next.as_ref().unwrap_or(&entry).head.clone();
         let rows = 1 + u64::from(next.is_some());
         let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
         self.day.begin(storage, &self.head, now_ms)?;
-        if !entry.windows.is_empty() || entry.approval.is_some() || next.is_some() {
+        let has_steps = !entry.windows.is_empty() || entry.approval.is_some() || next.is_some();
+        let (statement, values) = if has_steps {
             let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
-            let steps = Value::Text(steps(&entries, now_ms));
+            let steps = Value::Text(encode_steps(&entries, now_ms));
             self.approvals_open = None;
             match entry.windows.is_empty() {
-                true => storage.exec(sql::INSERT_STEPS, &[steps])?,
-                false => storage.exec(sql::COUNT, &[steps, windows::rows(&entry.windows)])?,
-            };
-        } else {
-            let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
-            let mut values = vec![
-                integer(entry.head.seq)?,
-                integer(now_ms)?,
-                Value::Text(entry.head.hash),
-                Value::Text(entry.agent.clone()),
-                Value::Text(entry.state),
-                text(entry.request_key),
-                Value::Text(entry.fingerprint),
-                text(entry.nonce_key),
-                Value::Text(entry.row),
-            ];
-            let mut statement = sql::INSERT;
-            // Plain data always serializes.
-            match entry.limits.as_deref() {
-                None => {
-                    if let Some(step) = entry.gives_up {
-                        statement = sql::INSERT_DEAD_LETTER;
-                        values.push(integer(step)?);
-                    }
-                }
-                Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
-                    statement = sql::INSERT_COUNTED;
-                    values.extend(books.iter().flat_map(|(name, book)| {
-                        let book = serde_json::to_string(book).unwrap_or_default();
-                        [Value::Text(name.clone()), Value::Text(book)]
-                    }));
-                }
-                Some(Writes { books, reservation, settles }) => {
-                    statement = sql::INSERT_LIMITED;
-                    let books = serde_json::to_string(books).unwrap_or_default();
-                    let reservation = reservation.as_ref().map(serde_json::to_string);
-                    values.push(Value::Text(books));
-                    values.push(text(reservation.transpose().unwrap_or_default()));
-                    values.push(text(settles.clone()));
-                }
+                true => (sql::INSERT_STEPS, vec![steps]),
+                false => (sql::COUNT, vec![steps, windows::rows(&entry.windows)]),
             }
-            storage.exec(statement, &values)?;
-        }
+        } else {
+            insert(&mut entry, now_ms)?
+        };
+        storage.exec(statement, &values)?;
         if let Some(limits) = entry.limits {
             self.limits.take(*limits);
         }
         self.windows.take(entry.windows);
-        let strangers = self.agents.get(&entry.agent).and_then(|held| held.strangers);
-        self.agents.insert(entry.agent, Held { state, journalled: head.seq, strangers });
+        let strangers = self.agents.get(&entry.agent).and_then(|agent| agent.strangers);
+        self.agents.insert(entry.agent, AgentInMemory { state, journalled: head.seq, strangers });
         self.head = head;
         self.latest_ms = self.latest_ms.max(now_ms);
         self.day.add(bytes);
@@ -109,4 +76,49 @@ impl Lane {
             .collect();
         Ok(format!("[{}]", texts.ok_or_else(|| unreadable("a journal row"))?.join(",")))
     }
+}
+
+/// The statement that inserts a row without windows and without approvals, and its values. It takes the texts out of the
+/// entry.
+fn insert(
+    entry: &mut JournalEntry,
+    now_ms: u64,
+) -> Result<(&'static str, Vec<Value>), StorageError> {
+    let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
+    let mut values = vec![
+        integer(entry.head.seq)?,
+        integer(now_ms)?,
+        Value::Text(mem::take(&mut entry.head.hash)),
+        Value::Text(entry.agent.clone()),
+        Value::Text(mem::take(&mut entry.state)),
+        text(entry.request_key.take()),
+        Value::Text(mem::take(&mut entry.fingerprint)),
+        text(entry.nonce_key.take()),
+        Value::Text(mem::take(&mut entry.row)),
+    ];
+    // Plain data always serializes.
+    let statement = match entry.limits.as_deref() {
+        None => match entry.gives_up {
+            None => sql::INSERT,
+            Some(step) => {
+                values.push(integer(step)?);
+                sql::INSERT_DEAD_LETTER
+            }
+        },
+        Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
+            values.extend(books.iter().flat_map(|(name, book)| {
+                let book = serde_json::to_string(book).unwrap_or_default();
+                [Value::Text((**name).to_owned()), Value::Text(book)]
+            }));
+            sql::INSERT_COUNTED
+        }
+        Some(Writes { books, reservation, settles }) => {
+            let reservation = reservation.as_ref().map(serde_json::to_string);
+            values.push(Value::Text(book::as_json(books)));
+            values.push(text(reservation.transpose().unwrap_or_default()));
+            values.push(text(settles.clone()));
+            sql::INSERT_LIMITED
+        }
+    };
+    Ok((statement, values))
 }

@@ -3,7 +3,7 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer, unreadable};
 use crate::clock::DAY_MS;
-use crate::limit::book::At;
+use crate::limit::book::{self, At};
 use crate::limit::lease::{self, Answer, Ask, Granted, Need, Returned, Terms, book_name};
 use crate::limit::pool::Pool;
 use crate::limit::{Amount, Book};
@@ -244,7 +244,7 @@ fn write_pool(
     pool: &Pool,
     now_ms: u64,
 ) -> Result<(), StorageError> {
-    write(storage, &serde_json::json!([[subject, serde_json::json!(pool).to_string()]]), now_ms)
+    write(storage, serde_json::json!([[subject, pool.as_json()]]).to_string(), now_ms)
 }
 
 fn write_book(
@@ -253,14 +253,10 @@ fn write_book(
     book: &Book,
     now_ms: u64,
 ) -> Result<(), StorageError> {
-    write(storage, &serde_json::json!([[name, book]]), now_ms)
+    write(storage, book::as_json(&[(name.into(), book.clone())]), now_ms)
 }
 
-fn write(
-    storage: &impl LaneSql,
-    books: &serde_json::Value,
-    now_ms: u64,
-) -> Result<(), StorageError> {
-    let values = [integer(now_ms / DAY_MS)?, Value::Text(books.to_string()), Value::Null];
+fn write(storage: &impl LaneSql, books: String, now_ms: u64) -> Result<(), StorageError> {
+    let values = [integer(now_ms / DAY_MS)?, Value::Text(books), Value::Null];
     storage.exec(sql::SETTLE, &values).map(drop)
 }

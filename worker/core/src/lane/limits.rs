@@ -1,12 +1,11 @@
 //! What was used of limits: books and reservations, stored and in memory.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
 use crate::call::command::GateCommand;
-use crate::gate::limits::{
-    MAX_RESERVATIONS, MAX_RESERVATIONS_OF_AGENT, agent_book, credential_book,
-};
+use crate::gate::limits::{MAX_RESERVATIONS, MAX_RESERVATIONS_OF_AGENT, own_limits};
 use crate::gate::shared_limits::{self, Leases, Shared, Waits};
 use crate::gate::{Books, ReservationSpace};
 use crate::limit::book::{self, Writes};
@@ -24,7 +23,7 @@ const MAX_BOOKS: usize = 20_000;
 /// The books that a lane has in memory, and all reservations.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    books: HashMap<String, Book>,
+    books: HashMap<Rc<str>, Book>,
     /// By decision id.
     pub reservations: HashMap<String, Reservation>,
     /// How many of them are of calls that Gateward forwarded.
@@ -62,32 +61,26 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Brings the books of a call into memory, if it has limits.
-    pub fn hold(
+    /// Loads the books of a call into memory, if it has limits.
+    pub fn load(
         &mut self,
         storage: &impl LaneSql,
         records: &CallRecords,
         command: &GateCommand,
     ) -> Result<(), StorageError> {
-        let mut names = Vec::new();
-        if records.agent.as_ref().is_some_and(|agent| !agent.limits.is_empty()) {
-            names.push(agent_book(&command.call.agent));
-        }
-        if let Some(credential) = records.credential.as_ref().filter(|it| !it.limits.is_empty()) {
-            let first = credential.first_key_id.as_deref().unwrap_or(&command.key_id);
-            names.push(credential_book(first));
-        }
+        let own = own_limits(records, command).into_iter().flatten();
+        let mut names: Vec<String> = own.map(|(name, _)| name).collect();
         // Whether the call is a write is not known yet. If some lease is not in memory later, its counter is asked.
         let covered = Covered { reads: true, writes: true };
         names.extend(shared_limits::of_call(records, command, covered).iter().map(Shared::book));
-        names.into_iter().try_for_each(|name| self.hold_book(storage, name))
+        names.iter().try_for_each(|name| self.load_book(storage, name))
     }
 
-    fn hold_book(&mut self, storage: &impl LaneSql, name: String) -> Result<(), StorageError> {
-        if self.books.contains_key(&name) {
+    fn load_book(&mut self, storage: &impl LaneSql, name: &str) -> Result<(), StorageError> {
+        if self.books.contains_key(name) {
             return Ok(());
         }
-        let rows = storage.exec(sql::BOOK, &[Value::Text(name.clone())])?;
+        let rows = storage.exec(sql::BOOK, &[Value::Text(name.to_owned())])?;
         let book = match (rows.is_empty(), first_text(&rows)) {
             (true, _) => Book::default(),
             (false, Some(text)) => {
@@ -95,7 +88,7 @@ impl Limits {
             }
             (false, None) => return Err(unreadable("a book of limits")),
         };
-        self.books.insert(name, book);
+        self.books.insert(name.into(), book);
         Ok(())
     }
 
@@ -108,7 +101,7 @@ impl Limits {
 
     /// A book, from memory or storage.
     pub fn read(&mut self, storage: &impl LaneSql, name: &str) -> Result<Book, StorageError> {
-        self.hold_book(storage, name.to_owned())?;
+        self.load_book(storage, name)?;
         Ok(self.books.get(name).cloned().unwrap_or_default())
     }
 
@@ -119,10 +112,8 @@ impl Limits {
         command: &GateCommand,
         answers: &'a [(String, Answer)],
     ) -> Books<'a> {
-        let (agent, key_id) = (&command.call.agent, &command.key_id);
-        let first = records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
         let asked = self.reservations.len() - self.forwarded;
-        let own = self.of_agents.get(agent).copied().unwrap_or_default();
+        let own = self.of_agents.get(&command.call.agent).copied().unwrap_or_default();
         let has_space = |own, all| own < MAX_RESERVATIONS_OF_AGENT && all < MAX_RESERVATIONS;
         let space = ReservationSpace {
             forwarded: has_space(own.forwarded, self.forwarded),
@@ -131,11 +122,13 @@ impl Limits {
         if self.books.is_empty() && answers.is_empty() {
             return Books { space, ..Books::NONE };
         }
-        let book = |name: &str| self.books.get(name);
+        let [agent, credential] = own_limits(records, command).map(|own| {
+            let book = own.and_then(|(name, _)| self.books.get(&*name));
+            book.unwrap_or_default()
+        });
         Books {
-            agent: book(&agent_book(agent)).unwrap_or(Books::NONE.agent),
-            credential: book(&credential_book(first.unwrap_or(key_id)))
-                .unwrap_or(Books::NONE.credential),
+            agent,
+            credential,
             space,
             leases: Some(Leases { books: &self.books, waits: Waits { held: &self.held, answers } }),
         }
@@ -143,7 +136,7 @@ impl Limits {
 
     /// Updates a book in memory that was changed without a journal row.
     pub fn take_book(&mut self, name: String, book: Book) {
-        self.books.insert(name, book);
+        self.books.insert(name.into(), book);
     }
 
     /// Takes what was written.
@@ -177,14 +170,14 @@ impl Limits {
         reservation: &Reservation,
         ending: Ending,
     ) -> Result<Writes, StorageError> {
-        let mut names: Vec<&str> = reservation.takes.iter().map(|take| &*take.book).collect();
+        let mut names: Vec<&Rc<str>> = reservation.takes.iter().map(|take| &take.book).collect();
         names.sort_unstable();
         names.dedup();
         let mut books = Vec::new();
         for name in names {
             let mut book = self.read(storage, name)?;
             book::settle((name, &mut book), reservation, ending);
-            books.push((name.to_owned(), book));
+            books.push((Rc::clone(name), book));
         }
         let settles = Some(reservation.decision_id.clone());
         Ok(Writes { books, reservation: None, settles })

@@ -23,14 +23,14 @@ impl Lane {
         command: &OutcomeCommand,
         now_ms: u64,
     ) -> LaneResult<()> {
-        self.hold(storage, &command.agent, now_ms)?;
-        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        self.load_agent(storage, &command.agent, now_ms)?;
+        let Some(agent) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let reservation = self.limits.reservations.get(&command.decision_id).cloned();
-        let facts = self.event_facts(config, &held.state, now_ms);
+        let facts = self.event_facts(config, &agent.state, now_ms);
         let mut event = record_outcome(&facts, command, reservation.is_some());
         if let (Ok(_), Some(observed)) = (&event, &command.observed) {
             let name = storage_name(&command.agent, &observed.run);
-            self.runs.hold(storage, &name)?;
+            self.runs.load(storage, &name)?;
             let tool = [&command.server, "/", &command.tool].concat();
             let source = Source { decision_id: command.decision_id.clone(), tool };
             let run = self.runs.get(&name);
@@ -59,13 +59,13 @@ impl Lane {
         command: &ListCommand,
         now_ms: u64,
     ) -> LaneResult<()> {
-        self.hold(storage, &command.agent, now_ms)?;
-        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        if let Err(full) = self.event_facts(config, &held.state, now_ms).check_space() {
+        self.load_agent(storage, &command.agent, now_ms)?;
+        let Some(agent) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        if let Err(full) = self.event_facts(config, &agent.state, now_ms).check_space() {
             return Ok(Err(full));
         }
         let name = storage_name(&command.agent, &command.observed.run);
-        self.runs.hold(storage, &name)?;
+        self.runs.load(storage, &name)?;
         let tool = [&command.server, "/", &command.method].concat();
         let source = Source { decision_id: String::new(), tool };
         let run = self.runs.get(&name);

@@ -91,14 +91,16 @@ impl Lane {
         note: Option<&str>,
         origin: &str,
     ) -> Result<Standing, StorageError> {
-        let stored = Published::of_note(note);
+        let in_d1 = Published::of_note(note);
         let known = self.published_size();
         let noted = self.published.as_ref().map_or("", |known| known.origin.as_str());
-        let (is_noted, own) = (!noted.is_empty(), if noted.is_empty() { origin } else { noted });
-        let is_of_log =
-            |stored: &Published| own.is_empty() || stored.origin.is_empty() || stored.origin == own;
-        let standing = match stored.filter(is_of_log) {
-            Some(stored) if self.published.as_ref() == Some(&stored) => Standing::Same,
+        let own_origin = if noted.is_empty() { origin } else { noted };
+        let is_of_log = |in_d1: &Published| {
+            own_origin.is_empty() || in_d1.origin.is_empty() || in_d1.origin == own_origin
+        };
+        let is_noted = !noted.is_empty();
+        let standing = match in_d1.filter(is_of_log) {
+            Some(in_d1) if self.published.as_ref() == Some(&in_d1) => Standing::Same,
             Some(Published { tree, .. })
                 if self.tree.root_at(storage, tree.size)? == Some(tree.root) =>
             {

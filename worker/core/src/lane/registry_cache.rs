@@ -56,7 +56,7 @@ const MAX_CACHED_LISTINGS: usize = 32;
 pub struct RegistryCache {
     epoch: u64,
     confirmed_at_ms: Option<u64>,
-    /// In each field, outer `None`: not cached. Inner `None`: cached as "not registered".
+    /// Here and below. No entry: not cached. `None` inside: cached as not registered.
     tenant: Option<Option<TenantRecord>>,
     agents: HashMap<String, Option<AgentRecord>>,
     credentials: HashMap<String, Option<CredentialRecord>>,
@@ -84,7 +84,7 @@ impl RegistryCache {
         if !self.is_confirmed(now_ms, ttl_ms) {
             return None;
         }
-        self.held(command)
+        self.cached(command)
     }
 
     /// The same if D1 does not answer: the records may be used for as long as the tenant registered
@@ -96,7 +96,7 @@ impl RegistryCache {
         now_ms: u64,
         ttl_ms: u64,
     ) -> Option<(CallRecords, bool)> {
-        let (mut records, complete) = self.held(command)?;
+        let (mut records, complete) = self.cached(command)?;
         if !self.is_confirmed(now_ms, records.grace_ms(command.call.mutates_state, ttl_ms)) {
             return None;
         }
@@ -109,7 +109,7 @@ impl RegistryCache {
         age_ms.is_some_and(|age_ms| age_ms < within_ms)
     }
 
-    fn held(&self, command: &GateCommand) -> Option<(CallRecords, bool)> {
+    fn cached(&self, command: &GateCommand) -> Option<(CallRecords, bool)> {
         let call = &command.call;
         let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
@@ -205,7 +205,7 @@ impl RegistryCache {
         self.epoch
     }
 
-    /// Whether a load should bring the tenant's lists, bans and warrants: many records come while they stay the same.
+    /// Whether a load must also read bans and warrants. They rarely change, so most loads leave them out.
     #[must_use]
     pub fn needs_lists(&self) -> bool {
         self.bans.is_none() || self.warrants.is_none()

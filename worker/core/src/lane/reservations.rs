@@ -3,17 +3,18 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer};
 use crate::clock::DAY_MS;
-use crate::gate::limits::agent_of_requests;
-use crate::limit::Book;
+use crate::gate::limits::{OUTCOME_MARGIN_MS, agent_of_requests};
 use crate::limit::reservation::{Ending, Reservation};
+use crate::limit::{Book, book};
 use crate::metrics::{ReservationEvent, Series};
+use crate::registry::upstream::MAX_TIMEOUT_MS;
 use crate::sql::lane as sql;
 
 /// Reservations that one alarm ends. Each is a statement.
 const MAX_ENDED: usize = 500;
 
-/// Longer than a reservation lasts: a day for a report.
-const MAX_TERM_MS: u64 = DAY_MS + DAY_MS / 24;
+/// Longer than a reservation lasts whose call's outcome is reported: a day.
+const MAX_REPORT_MS: u64 = DAY_MS + DAY_MS / 24;
 
 /// Unused books that one flush deletes.
 const MAX_FORGOTTEN_BOOKS: i64 = 500;
@@ -33,10 +34,15 @@ impl Lane {
         storage: &impl LaneSql,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        // If the end is later than any reservation can last, the clock was ahead when it was made.
-        let ends =
-            |it: &&Reservation| now_ms < it.ends_at_ms && it.ends_at_ms < now_ms + MAX_TERM_MS;
-        let is_over = |it: &&Reservation| !ends(it);
+        // If the end is later than such a reservation can last, the clock was ahead when it was made.
+        let is_over = |it: &&Reservation| {
+            let most_ms = match it.forwarded {
+                // Twice the margin: small steps of the clock end no call that still runs.
+                true => u64::from(MAX_TIMEOUT_MS) + 2 * OUTCOME_MARGIN_MS,
+                false => MAX_REPORT_MS,
+            };
+            !(now_ms + 1..now_ms + most_ms).contains(&it.ends_at_ms)
+        };
         let over = self.limits.reservations.values().filter(is_over).take(MAX_ENDED);
         for reservation in over.cloned().collect::<Vec<_>>() {
             let ending = match reservation.forwarded {
@@ -45,10 +51,9 @@ impl Lane {
                 false => Ending::Succeeded(None),
             };
             let writes = self.limits.writes_to_settle(storage, &reservation, ending)?;
-            // Plain data always serializes. Without books, nothing would be settled, and the row stays.
-            let books = serde_json::to_string(&writes.books).unwrap_or_default();
+            let books = Value::Text(book::as_json(&writes.books));
             let id = Value::Text(reservation.decision_id.clone());
-            storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, Value::Text(books), id])?;
+            storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, books, id])?;
             self.limits.take(writes);
             self.tally(Series::Reservation(ReservationEvent::Expired), 1);
         }
@@ -84,8 +89,8 @@ impl Lane {
         agent: &str,
         now_ms: u64,
     ) -> Result<String, StorageError> {
-        self.hold(storage, agent, now_ms)?;
-        let bucket = self.agents.get(agent).and_then(|held| held.state.bucket);
+        self.load_agent(storage, agent, now_ms)?;
+        let bucket = self.agents.get(agent).and_then(|agent| agent.state.bucket);
         // Plain data always serializes.
         let text = |bucket| serde_json::to_string(&Book::of_requests(bucket)).unwrap_or_default();
         Ok(bucket.map(text).unwrap_or_default())

@@ -19,13 +19,13 @@ const MAX_EXPIRED_RUNS: i64 = 4;
 /// The runs that a lane has in memory.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    held: HashMap<String, HeldRun>,
+    runs: HashMap<String, RunInMemory>,
     /// Counts uses.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct HeldRun {
+struct RunInMemory {
     values: RunValues,
     /// When its rows expire; `None` if it has none.
     expires_at_ms: Option<u64>,
@@ -35,26 +35,26 @@ struct HeldRun {
 impl Runs {
     /// The values of a run that is in memory.
     pub fn get(&self, name: &str) -> Option<&RunValues> {
-        self.held.get(name).map(|held| &held.values)
+        self.runs.get(name).map(|run| &run.values)
     }
 
     /// Drops the runs that were used longest ago until there is space for another one.
     fn make_space(&mut self) {
-        let mut values: usize = self.held.values().map(|held| held.values.len()).sum();
-        while self.held.len() >= MAX_RUNS || values > MAX_VALUES {
-            let oldest = self.held.iter().min_by_key(|(_, held)| held.used);
+        let mut values: usize = self.runs.values().map(|run| run.values.len()).sum();
+        while self.runs.len() >= MAX_RUNS || values > MAX_VALUES {
+            let oldest = self.runs.iter().min_by_key(|(_, run)| run.used);
             let Some(name) = oldest.map(|(name, _)| name.clone()) else { return };
-            let dropped = self.held.remove(&name);
-            values -= dropped.map_or(0, |held| held.values.len());
+            let dropped = self.runs.remove(&name);
+            values -= dropped.map_or(0, |run| run.values.len());
         }
     }
 
-    /// Brings a run into memory.
-    pub fn hold(&mut self, storage: &impl LaneSql, name: &str) -> Result<(), StorageError> {
+    /// Loads a run into memory.
+    pub fn load(&mut self, storage: &impl LaneSql, name: &str) -> Result<(), StorageError> {
         self.uses += 1;
         let used = self.uses;
-        if let Some(held) = self.held.get_mut(name) {
-            held.used = used;
+        if let Some(run) = self.runs.get_mut(name) {
+            run.used = used;
             return Ok(());
         }
         let (mut values, mut expires_at_ms) = (RunValues::default(), None);
@@ -68,7 +68,7 @@ impl Runs {
             expires_at_ms = Some(unsigned(*expires)?);
         }
         self.make_space();
-        self.held.insert(name.to_owned(), HeldRun { values, expires_at_ms, used });
+        self.runs.insert(name.to_owned(), RunInMemory { values, expires_at_ms, used });
         Ok(())
     }
 
@@ -81,14 +81,14 @@ impl Runs {
         observation: &Observation,
         now_ms: u64,
     ) -> Result<usize, StorageError> {
-        let Some(held) = self.held.get_mut(name) else { return Err(unreadable("a run")) };
-        let expires_at_ms = held.expires_at_ms.unwrap_or(now_ms.saturating_add(RUN_MS));
+        let Some(run) = self.runs.get_mut(name) else { return Err(unreadable("a run")) };
+        let expires_at_ms = run.expires_at_ms.unwrap_or(now_ms.saturating_add(RUN_MS));
         let record = observation.encode();
         let bytes = record.len();
         let row = [Value::Text(name.to_owned()), integer(expires_at_ms)?, Value::Text(record)];
         storage.exec(sql::OBSERVE, &row)?;
-        held.expires_at_ms = Some(expires_at_ms);
-        held.values.apply(observation);
+        run.expires_at_ms = Some(expires_at_ms);
+        run.values.apply(observation);
         Ok(bytes)
     }
 
@@ -96,8 +96,8 @@ impl Runs {
     pub fn expire(&mut self, storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
         let values = [integer(steady_ms)?, Value::Integer(MAX_EXPIRED_RUNS)];
         storage.exec(sql::EXPIRE_RUNS, &values)?;
-        let is_over = |held: &HeldRun| held.expires_at_ms.is_some_and(|at_ms| at_ms <= steady_ms);
-        self.held.retain(|_, held| !is_over(held));
+        let is_over = |run: &RunInMemory| run.expires_at_ms.is_some_and(|at_ms| at_ms <= steady_ms);
+        self.runs.retain(|_, run| !is_over(run));
         Ok(())
     }
 }

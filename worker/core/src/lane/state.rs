@@ -8,12 +8,12 @@ use super::day::Day;
 use super::limits::Limits;
 use super::runs::Runs;
 use super::storage::{
-    LaneSql, StorageError, Value, checkpoint, checkpointed_state, first_text, integer, meta,
-    missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, tallies, unreadable,
-    unsigned, write_count,
+    LaneSql, StorageError, Value, checkpointed_state, first_text, integer, meta, missing_rows,
+    parse_head, parse_identity, parse_state, read_checkpoint, read_tallies, set_head, set_meta,
+    unreadable, unsigned, write_count,
 };
-use super::tree::{Published, Tree, publication};
-use super::windows::Windows;
+use super::tree::{Published, Tree, read_publication};
+use super::windows::WindowCache;
 use crate::bucket::Bucket;
 use crate::gate::config::MAX_STORAGE_BYTES;
 use crate::gate::{AgentState, CountedEvent};
@@ -30,7 +30,7 @@ const MAX_COUNTED_AGENTS: usize = 1_024;
 
 /// An agent in memory.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct AgentInMemory {
     pub(super) state: AgentState,
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
     /// 0. Up to the state checkpoint, the agent's row in `agents` is as new.
@@ -51,10 +51,10 @@ pub struct Lane {
     /// The latest time of any row, including pruned rows.
     pub(super) latest_ms: u64,
     pub(super) clock: Clock,
-    pub(super) agents: HashMap<String, Held>,
+    pub(super) agents: HashMap<String, AgentInMemory>,
     pub(super) runs: Runs,
     pub(super) limits: Limits,
-    pub(super) windows: Windows,
+    pub(super) windows: WindowCache,
     /// How many approvals were open when they were last counted; `None` after a step of one.
     pub(super) approvals_open: Option<i64>,
     pub(super) counts: AuditCounts,
@@ -91,39 +91,19 @@ impl Lane {
             storage.exec(statement, &[])?;
         }
         let identity = meta(storage, "identity")?.as_deref().map(parse_identity).transpose()?;
-        let mut head = match meta(storage, "head")? {
+        let stored_head = match meta(storage, "head")? {
             Some(stored) => parse_head(&stored)?,
             None if identity.is_none() => ChainHead { seq: 0, hash: GENESIS.to_owned() },
             None => return Err(unreadable("the chain's head")),
         };
-        let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
-        let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
-        let [Value::Integer(first), Value::Integer(last)] = numbers else {
-            return Err(unreadable("the journal's extent"));
-        };
-        let (first, last) = (unsigned(*first)?, unsigned(*last)?);
+        let (first, last) = journal_extent(storage)?;
         let rows = if last > 0 { last - first + 1 } else { 0 };
-        if rows > 0 && (first > head.seq + 1 || last < head.seq) {
+        if rows > 0 && (first > stored_head.seq + 1 || last < stored_head.seq) {
             return Err(missing_rows());
         }
-        if last > head.seq {
-            let hash = storage.exec(sql::JOURNAL_HASH, &[integer(last)?])?;
-            let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
-            head = ChainHead { seq: last, hash: hash.to_owned() };
-        }
-        let (checkpoint, latest_ms) = checkpoint(storage)?;
-        let (mut agents, mut found) = (HashMap::new(), 0);
-        for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
-            let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
-                row.as_slice()
-            else {
-                return Err(unreadable("an agent's journal row"));
-            };
-            let state = parse_state(state)?;
-            let held = Held { state, journalled: unsigned(*seq)?, strangers: None };
-            agents.insert(agent.clone(), held);
-            found += unsigned(*rows)?;
-        }
+        let head = if last > stored_head.seq { journal_head(storage, last)? } else { stored_head };
+        let (checkpoint, latest_ms) = read_checkpoint(storage)?;
+        let (agents, found) = journal_states(storage, checkpoint)?;
         let before = checkpoint.max(first.saturating_sub(1));
         if head.seq < checkpoint || found != last.saturating_sub(before) {
             return Err(missing_rows());
@@ -136,7 +116,7 @@ impl Lane {
             // compares, until a person takes the checkpoint away.
             tree = Tree::begin_again(storage, next)?;
         }
-        let (published, stopped) = publication(storage)?;
+        let (published, stopped) = read_publication(storage)?;
         // Each start counts from zero, so its counts need event ids of their own.
         let starts =
             meta(storage, "starts")?.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
@@ -151,11 +131,11 @@ impl Lane {
             agents,
             runs: Runs::default(),
             limits: Limits::start(storage)?,
-            windows: Windows::default(),
+            windows: WindowCache::default(),
             approvals_open: None,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             flushes: starts.saturating_mul(1 << 32),
-            tallies: tallies(storage)?,
+            tallies: read_tallies(storage)?,
             told_series: BTreeSet::new(),
             // Tallies go with the next flush, which the rest of the storage may need.
             report_due: false,
@@ -209,8 +189,8 @@ impl Lane {
         }
     }
 
-    /// Brings the agent's state into memory, and repairs times in it that lie in the future.
-    pub(super) fn hold(
+    /// Loads the agent's state into memory, unless it is there, and repairs times in it that lie in the future.
+    pub(super) fn load_agent(
         &mut self,
         storage: &impl LaneSql,
         agent: &str,
@@ -219,14 +199,14 @@ impl Lane {
         self.check_clock(storage, now_ms)?;
         if !self.agents.contains_key(agent) {
             if self.agents.len() >= MAX_AGENTS {
-                self.agents.retain(|_, held| held.journalled > self.checkpoint);
+                self.agents.retain(|_, agent| agent.journalled > self.checkpoint);
             }
             let state = checkpointed_state(storage, agent)?.unwrap_or_default();
-            let held = Held { state, journalled: 0, strangers: None };
-            self.agents.insert(agent.to_owned(), held);
+            let in_memory = AgentInMemory { state, journalled: 0, strangers: None };
+            self.agents.insert(agent.to_owned(), in_memory);
         }
-        let held = self.agents.get_mut(agent);
-        if held.is_some_and(|held| held.state.repair_clock(now_ms)) {
+        let in_memory = self.agents.get_mut(agent);
+        if in_memory.is_some_and(|agent| agent.state.repair_clock(now_ms)) {
             self.count(storage, CountedEvent::ClockRepaired, agent, now_ms)?;
         }
         Ok(())
@@ -253,4 +233,41 @@ impl Lane {
     pub fn tally(&mut self, series: Series<'_>, more: u64) {
         self.tallies.add(series, more);
     }
+}
+
+/// The sequence numbers of the journal's first and last row; 0 if it has none.
+fn journal_extent(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
+    let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
+    let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
+    let [Value::Integer(first), Value::Integer(last)] = numbers else {
+        return Err(unreadable("the journal's extent"));
+    };
+    Ok((unsigned(*first)?, unsigned(*last)?))
+}
+
+/// The head of a chain whose last receipt is the journal's last row.
+fn journal_head(storage: &impl LaneSql, last: u64) -> Result<ChainHead, StorageError> {
+    let hash = storage.exec(sql::JOURNAL_HASH, &[integer(last)?])?;
+    let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
+    Ok(ChainHead { seq: last, hash: hash.to_owned() })
+}
+
+/// The agents with rows after the state checkpoint, and the number of these rows.
+fn journal_states(
+    storage: &impl LaneSql,
+    checkpoint: u64,
+) -> Result<(HashMap<String, AgentInMemory>, u64), StorageError> {
+    let (mut agents, mut found) = (HashMap::new(), 0);
+    for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
+        let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
+            row.as_slice()
+        else {
+            return Err(unreadable("an agent's journal row"));
+        };
+        let state = parse_state(state)?;
+        let in_memory = AgentInMemory { state, journalled: unsigned(*seq)?, strangers: None };
+        agents.insert(agent.clone(), in_memory);
+        found += unsigned(*rows)?;
+    }
+    Ok((agents, found))
 }

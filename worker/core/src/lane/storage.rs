@@ -93,7 +93,7 @@ pub(super) fn set_meta(
 }
 
 /// Tallies that cannot be read begin anew: metrics must not keep a lane from starting.
-pub(super) fn tallies(storage: &impl LaneSql) -> Result<Tallies, StorageError> {
+pub(super) fn read_tallies(storage: &impl LaneSql) -> Result<Tallies, StorageError> {
     let stored = meta(storage, TALLIES)?;
     Ok(stored.and_then(|stored| Tallies::parse(&stored)).unwrap_or_default())
 }
@@ -162,7 +162,7 @@ pub(super) fn write_count(storage: &impl LaneSql, count: &AuditCount) -> Result<
 }
 
 /// An approval with its call's arguments.
-pub(super) fn approval(
+pub(super) fn read_approval(
     storage: &impl LaneSql,
     approval_id: &str,
 ) -> Result<Option<HeldApproval>, StorageError> {
@@ -184,7 +184,7 @@ pub(super) fn parse_approval(record: &str) -> Result<Approval, StorageError> {
 }
 
 /// Rows with approvals or limits, as the statement expects them.
-pub(super) fn steps(entries: &[&JournalEntry], now_ms: u64) -> String {
+pub(super) fn encode_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
     let steps = entries.iter().map(|entry| {
         let input = entry.approval.as_ref();
         let limits = entry.limits.as_ref();
@@ -211,7 +211,7 @@ pub(super) fn steps(entries: &[&JournalEntry], now_ms: u64) -> String {
 
 /// The sequence number of the newest state checkpoint, and the latest time of any row. Both are 0 before
 /// the first one, and in a storage of a version that took none.
-pub(super) fn checkpoint(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
+pub(super) fn read_checkpoint(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
     let (seq, stored_ms) = match meta(storage, CHECKPOINT)? {
         Some(stored) => {
             let parts = stored.split_once(':');

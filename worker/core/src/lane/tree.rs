@@ -95,7 +95,7 @@ impl Published {
 }
 
 /// The checkpoint that D1 has, and whether the lane stopped because that is of another tree.
-pub(super) fn publication(
+pub(super) fn read_publication(
     storage: &impl LaneSql,
 ) -> Result<(Option<Published>, bool), StorageError> {
     let published = meta(storage, PUBLISHED)?.filter(|text| !text.is_empty());
@@ -330,9 +330,7 @@ impl TileCursor {
     pub const fn between(size: u64, to: u64) -> Self {
         Self { size, to, level: 0, number: full_tiles(size, 0) }
     }
-}
 
-impl TileCursor {
     /// The next full tiles, as a JSON array of arrays: level, number, root, leaves or null, with hashes in base64. A
     /// bounded number of them; `None` if there are no more. Tiles below `deleted` come without the leaves.
     pub(super) fn next_tiles(

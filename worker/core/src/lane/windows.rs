@@ -19,29 +19,29 @@ const MAX_EXPIRED_WINDOWS: i64 = 1_000;
 
 /// The windows of agents that a lane has in memory, by the names of their rows.
 #[derive(Debug, Default)]
-pub(super) struct Windows {
-    held: HashMap<String, SlidingWindow>,
+pub(super) struct WindowCache {
+    windows: HashMap<String, SlidingWindow>,
     /// Rows that were written since the last flush: it adds at most as many.
     written: i64,
 }
 
-impl Windows {
-    /// Brings the windows of a call into memory that have rows in the lane.
-    pub fn hold(
+impl WindowCache {
+    /// Loads the windows of a call into memory that have rows in the lane.
+    pub fn load(
         &mut self,
         storage: &impl LaneSql,
         countings: &[Counting],
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        if self.held.len() > MAX_WINDOWS {
-            self.held.clear();
+        if self.windows.len() > MAX_WINDOWS {
+            self.windows.clear();
         }
         for name in countings.iter().filter_map(Counting::row) {
-            if !self.held.contains_key(&name) {
+            if !self.windows.contains_key(&name) {
                 let window = read(storage, &name)?.unwrap_or_default();
-                self.held.insert(name.clone(), window);
+                self.windows.insert(name.clone(), window);
             }
-            if let Some(window) = self.held.get_mut(&name) {
+            if let Some(window) = self.windows.get_mut(&name) {
                 window.repair_clock(now_ms);
             }
         }
@@ -49,13 +49,13 @@ impl Windows {
     }
 
     pub const fn rows(&self) -> &HashMap<String, SlidingWindow> {
-        &self.held
+        &self.windows
     }
 
     /// Takes what was written.
     pub fn take(&mut self, rows: Vec<WindowRow>) {
         self.written = self.written.saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-        self.held.extend(rows.into_iter().map(|row| (row.name, row.window)));
+        self.windows.extend(rows.into_iter().map(|row| (row.name, row.window)));
     }
 
     /// Deletes windows that are over, a bounded number of them, but at least as many as were written since the last time.
@@ -63,7 +63,7 @@ impl Windows {
     pub fn expire(&mut self, storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
         expire_most(storage, steady_ms, self.written.max(MAX_EXPIRED_WINDOWS))?;
         self.written = 0;
-        self.held.retain(|_, window| !window.is_empty());
+        self.windows.retain(|_, window| !window.is_empty());
         Ok(())
     }
 }

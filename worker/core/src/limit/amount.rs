@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::openapi::{Object, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -22,8 +22,8 @@ const MAX_WHOLE: u128 = 10_u128.pow(18);
 const MAX_BYTES: usize = 28;
 
 /// A number from zero on with nine digits after the point.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Amount(u128);
 
 impl Amount {
@@ -121,20 +121,27 @@ impl TryFrom<String> for Amount {
     }
 }
 
-impl From<Amount> for String {
-    fn from(amount: Amount) -> Self {
-        amount.to_string()
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, fraction) = (self.0 / ONE, self.0 % ONE);
-        if fraction == 0 {
-            return write!(f, "{whole}");
+        // In front of the fraction is a one, so that it keeps its zeros.
+        let (whole, fraction) = (self.0 / ONE, self.0 % ONE + ONE);
+        let mut digits = itoa::Buffer::new();
+        match u64::try_from(whole) {
+            Ok(whole) => f.write_str(digits.format(whole))?,
+            Err(_) => write!(f, "{whole}")?,
         }
-        let fraction = format!("{fraction:09}");
-        write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
+        if fraction == ONE {
+            return Ok(());
+        }
+        let fraction = digits.format(fraction as u64).get(1..).unwrap_or_default();
+        f.write_str(".")?;
+        f.write_str(fraction.trim_end_matches('0'))
     }
 }
 

@@ -70,10 +70,19 @@ impl Sum {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Writes {
     /// Books by name.
-    pub books: Vec<(String, Book)>,
+    pub books: Vec<(Rc<str>, Book)>,
     pub reservation: Option<Reservation>,
     /// The decision whose reservation ends.
     pub settles: Option<String>,
+}
+
+/// Books by name, as a JSON array of names and books.
+// Functions that are generic in the lane's storage are compiled with the worker's shell, and so is generic code that they call.
+// This function is compiled once.
+#[must_use]
+pub fn as_json(books: &[(Rc<str>, Book)]) -> String {
+    // Plain data always serializes.
+    serde_json::to_string(books).unwrap_or_default()
 }
 
 /// Settles what a call took of one book.
@@ -83,34 +92,39 @@ pub fn settle((name, book): (&str, &mut Book), reservation: &Reservation, ending
     }
 }
 
+impl Default for &Book {
+    fn default() -> Self {
+        const EMPTY: &Book = &Book::new();
+        EMPTY
+    }
+}
+
 impl Book {
     #[must_use]
     pub const fn new() -> Self {
         Self { counters: Vec::new() }
     }
 
-    /// Whether the lane holds this amount of a shared limit for this call. If not, adds what it must ask for to
-    /// `needs`.
+    /// Takes this amount of a shared limit if the lane holds it for this call. If not, adds what the lane must ask for
+    /// to `needs`.
     // It is not inlined. In the loop over a call's limits, it would take the registers of the usual kinds of limits.
     #[inline(never)]
-    pub(super) fn check_lease(
+    pub(super) fn take_lease(
         &mut self,
         limit: &Limit,
         leased: &Leased,
-        amount: Amount,
+        (amount, reserves): (Amount, bool),
         at: At,
         needs: &mut Vec<Need>,
     ) -> Result<(), Box<Violation>> {
         let Some(need) = leased.need(limit, amount) else { return Ok(()) };
         let max = need.terms.max();
-        if let Some(Counter::Lease(lease)) = self.counter_of(limit)
+        if let Some(Counter::Lease(lease)) = self.find_counter(limit)
             && (leased.is_granted(lease.number, need.revision)
                 || lease.holds(need.revision, at.now_ms))
             && amount <= lease.available().minus(leased.held_of(lease.number))
         {
-            if limit.kind == Kind::Rate {
-                lease.take(amount, false);
-            }
+            lease.take(amount, reserves);
             return Ok(());
         }
         match leased.answer {
@@ -134,14 +148,6 @@ impl Book {
                 shared: true,
                 ..*Violation::exceeded(limit)
             })),
-        }
-    }
-
-    // It is not inlined, like `check_lease`.
-    #[inline(never)]
-    pub(super) fn use_lease(&mut self, limit: &Limit, amount: Amount, reserves: bool) {
-        if let Some(Counter::Lease(lease)) = self.counter_of(limit) {
-            lease.take(amount, reserves);
         }
     }
 
@@ -190,17 +196,16 @@ impl Book {
         self.counters.iter().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
     }
 
-    fn counter_mut(&mut self, name: &str) -> Option<&mut Counter> {
-        self.counters.iter_mut().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
+    /// The counter of a limit. Mostly it is where it was the last time.
+    pub(super) fn counter_of(&self, limit: &Limit) -> Option<&Counter> {
+        match self.counters.get(limit.place.get()) {
+            Some((name, counter)) if Rc::ptr_eq(name, &limit.counter) => Some(counter),
+            _ => self.counter(&limit.counter),
+        }
     }
 
-    /// The counter of a limit. Mostly it is where it was the last time.
-    fn counter_of(&mut self, limit: &Limit) -> Option<&mut Counter> {
-        // It is looked up twice, because a counter that is returned borrows the book until the end of this function.
-        match self.known_counter(limit).is_some() {
-            true => self.known_counter(limit),
-            false => self.find_counter(limit),
-        }
+    fn counter_mut(&mut self, name: &str) -> Option<&mut Counter> {
+        self.counters.iter_mut().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
     }
 
     /// The counter of a limit if it is where it was the last time.
@@ -209,6 +214,7 @@ impl Book {
         Rc::ptr_eq(name, &limit.counter).then_some(counter)
     }
 
+    /// The counter of a limit. Mostly it is where it was the last time, so that callers look there first.
     #[cold]
     fn find_counter(&mut self, limit: &Limit) -> Option<&mut Counter> {
         let place = self.counters.iter().position(|(name, _)| *name == limit.counter)?;
@@ -236,121 +242,75 @@ impl Book {
         }
     }
 
-    /// Forwarded calls in progress.
-    pub(super) fn open(&self, limit: &Limit) -> u64 {
-        match self.counter(&limit.counter) {
-            Some(Counter::Open(open)) => *open,
-            _ => 0,
-        }
-    }
-
-    pub(super) fn bucket(&self, counter: &str, rate: Rate, now_ms: u64) -> Bucket {
-        match self.counter(counter) {
-            Some(Counter::Rate(bucket)) => *bucket,
-            _ => Bucket::full(rate, now_ms),
-        }
-    }
-
-    /// Takes one request from a bucket.
+    /// Takes one request from a bucket, if it has one.
     pub(super) fn charge(
         &mut self,
         limit: &Limit,
         rate: Rate,
         now_ms: u64,
     ) -> Result<(), Box<Violation>> {
-        match self.counter_of(limit) {
-            Some(Counter::Rate(bucket)) => {
-                bucket.repair_clock(now_ms);
-                charge(bucket, limit, rate, now_ms)
-            }
-            _ => self.charge_first(limit, rate, now_ms),
+        match self.known_counter(limit) {
+            Some(Counter::Rate(bucket)) => charge(bucket, limit, rate, now_ms),
+            _ => self.find_and_charge(limit, rate, now_ms),
         }
     }
 
     #[cold]
-    fn charge_first(
+    fn find_and_charge(
         &mut self,
         limit: &Limit,
         rate: Rate,
         now_ms: u64,
     ) -> Result<(), Box<Violation>> {
+        if let Some(Counter::Rate(bucket)) = self.find_counter(limit) {
+            return charge(bucket, limit, rate, now_ms);
+        }
         let mut bucket = Bucket::full(rate, now_ms);
         let charged = charge(&mut bucket, limit, rate, now_ms);
         self.set(&limit.counter, Counter::Rate(bucket));
         charged
     }
 
-    /// Whether one more call may be in progress.
-    pub(super) fn check_open(&mut self, limit: &Limit, max: u64) -> Result<(), Box<Violation>> {
-        let open = match self.counter_of(limit) {
+    /// Adds a call in progress, if one more is allowed.
+    pub(super) fn open_one(&mut self, limit: &Limit, max: u64) -> Result<(), Box<Violation>> {
+        match self.known_counter(limit) {
+            Some(Counter::Open(open)) if *open < max => {
+                *open += 1;
+                Ok(())
+            }
+            _ => self.find_and_open(limit, max),
+        }
+    }
+
+    #[cold]
+    fn find_and_open(&mut self, limit: &Limit, max: u64) -> Result<(), Box<Violation>> {
+        let open = match self.find_counter(limit) {
             Some(Counter::Open(open)) => *open,
             _ => 0,
         };
         if open < max {
+            self.set(&limit.counter, Counter::Open(open + 1));
             return Ok(());
         }
         let retry_after_s = Some(RETRY_CONCURRENCY_S).filter(|_| max > 0);
         Err(Violation::above(limit, Amount::ZERO, Amount::whole(1), retry_after_s))
     }
 
-    /// One more call is in progress.
-    pub(super) fn open_one(&mut self, limit: &Limit) {
-        match self.counter_of(limit) {
-            Some(Counter::Open(open)) => *open += 1,
-            _ => self.set(&limit.counter, Counter::Open(1)),
-        }
-    }
-
-    /// Whether a window has space for an amount.
-    pub(super) fn check_sum(
-        &mut self,
-        limit: &Limit,
-        (max, amount): (Amount, Amount),
-        calendar: &Calendar,
-        at: At,
-    ) -> Result<(), Box<Violation>> {
-        match self.known_sum(limit, at.now_ms) {
-            Some(sum) if sum.used.plus(amount) <= max => Ok(()),
-            _ => self.find_and_check_sum(limit, (max, amount), calendar, at),
-        }
-    }
-
-    #[cold]
-    fn find_and_check_sum(
-        &mut self,
-        limit: &Limit,
-        (max, amount): (Amount, Amount),
-        calendar: &Calendar,
-        at: At,
-    ) -> Result<(), Box<Violation>> {
-        let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else {
-            return Err(Violation::unreadable(limit));
-        };
-        let (number, used) = match self.sum(limit, period, at.now_ms) {
-            Some(sum) => (sum.number, sum.used),
-            None => (period.number, Amount::ZERO),
-        };
-        if used.plus(amount) <= max {
-            return Ok(());
-        }
-        let wait_ms = period.ends_at_ms.saturating_sub(at.now_ms);
-        // If the clock went back, the window that counts is a later one, and its end is not known.
-        let retry_after_s =
-            Some(wait_ms.div_ceil(1_000)).filter(|_| amount <= max && number == period.number);
-        Err(Violation::above(limit, max.minus(used), amount, retry_after_s))
-    }
-
-    /// Adds to what was used in a window.
+    /// Adds an amount to what was used in a window, if the window has space for it.
     pub(super) fn add(
         &mut self,
         limit: &Limit,
+        max: Amount,
         (amount, reserves): (Amount, bool),
         calendar: &Calendar,
         at: At,
-    ) {
+    ) -> Result<(), Box<Violation>> {
         match self.known_sum(limit, at.now_ms) {
-            Some(sum) => sum.add(amount, reserves, at.now_ms),
-            None => self.find_and_add(limit, (amount, reserves), calendar, at),
+            Some(sum) if sum.used.plus(amount) <= max => {
+                sum.add(amount, reserves, at.now_ms);
+                Ok(())
+            }
+            _ => self.find_and_add(limit, max, (amount, reserves), calendar, at),
         }
     }
 
@@ -358,14 +318,21 @@ impl Book {
     fn find_and_add(
         &mut self,
         limit: &Limit,
+        max: Amount,
         (amount, reserves): (Amount, bool),
         calendar: &Calendar,
         at: At,
-    ) {
-        let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else { return };
-        match self.sum(limit, period, at.now_ms) {
-            Some(sum) => sum.add(amount, reserves, at.now_ms),
-            None => {
+    ) -> Result<(), Box<Violation>> {
+        let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else {
+            return Err(Violation::unreadable(limit));
+        };
+        let (number, used) = match self.sum(limit, period, at.now_ms) {
+            Some(sum) if sum.used.plus(amount) <= max => {
+                sum.add(amount, reserves, at.now_ms);
+                return Ok(());
+            }
+            Some(sum) => (sum.number, sum.used),
+            None if amount <= max => {
                 let sum = Sum {
                     window: calendar.window,
                     number: period.number,
@@ -374,8 +341,15 @@ impl Book {
                     reserved: if reserves { amount } else { Amount::ZERO },
                 };
                 self.set(&limit.counter, Counter::Sum(sum));
+                return Ok(());
             }
-        }
+            None => (period.number, Amount::ZERO),
+        };
+        let wait_ms = period.ends_at_ms.saturating_sub(at.now_ms);
+        // If the clock went back, the window that counts is a later one, and its end is not known.
+        let retry_after_s =
+            Some(wait_ms.div_ceil(1_000)).filter(|_| amount <= max && number == period.number);
+        Err(Violation::above(limit, max.minus(used), amount, retry_after_s))
     }
 
     /// What was used in the window of an instant, in the usual case: the limit knows the window, and the counter is for
@@ -396,7 +370,7 @@ impl Book {
     /// [`MAX_AHEAD_MS`] after this instant, it is moved to this instant, because otherwise nobody could use the limit
     /// until then.
     fn sum(&mut self, limit: &Limit, period: Period, now_ms: u64) -> Option<&mut Sum> {
-        let Some(Counter::Sum(sum)) = self.counter_of(limit) else { return None };
+        let Some(Counter::Sum(sum)) = self.find_counter(limit) else { return None };
         if sum.number < period.number {
             return None;
         }
@@ -404,6 +378,25 @@ impl Book {
             (sum.number, sum.at_ms) = (period.number, now_ms);
         }
         Some(sum)
+    }
+
+    /// Puts everything back as it is in `stored`, except buckets and leases of `limits` of the kind `rate`. A window
+    /// that was moved because the clock went back stays moved.
+    #[cold]
+    pub(super) fn revert(&mut self, stored: &Self, limits: &[Rc<Limit>]) {
+        let used = std::mem::replace(self, stored.clone());
+        for (name, counter) in &mut self.counters {
+            if let (Counter::Sum(sum), Some(Counter::Sum(moved))) = (counter, used.counter(name))
+                && moved.number < sum.number
+            {
+                (sum.number, sum.at_ms) = (moved.number, moved.at_ms);
+            }
+        }
+        for limit in limits.iter().filter(|limit| limit.kind == Kind::Rate) {
+            if let Some(counter) = used.counter(&limit.counter) {
+                self.set(&limit.counter, counter.clone());
+            }
+        }
     }
 
     fn settle(&mut self, take: &Take, reserved: bool, ending: Ending) {
@@ -452,7 +445,7 @@ impl Book {
     }
 }
 
-/// Takes one request from a bucket.
+/// Takes one request from a bucket, if it has one.
 #[inline]
 fn charge(
     bucket: &mut Bucket,
@@ -460,6 +453,7 @@ fn charge(
     rate: Rate,
     now_ms: u64,
 ) -> Result<(), Box<Violation>> {
+    bucket.repair_clock(now_ms);
     match bucket.charge(rate, now_ms, 1) {
         true => Ok(()),
         false => Err(Violation::too_soon(limit, bucket.retry_after_s(rate, 1))),

@@ -4,11 +4,12 @@
 //! decision's own statement. A limit of an agent or a credential is counted there. Limits of anything else are
 //! counted by an object of their own ([`pool`]), and the book holds the part that the lane got ([`lease`]).
 //!
-//! INVARIANT (one step): [`usage::check`] looks at all limits of a call in the order of [`Kind::ALL`] and changes
-//! nothing but the request rate. [`usage::commit`] uses all of them, or none is used.
+//! INVARIANT (one step): [`usage::apply`] checks and uses all limits of a call in the order of [`Kind::ALL`], on copies of
+//! the books. Only if the call passes, the copies are written as they are. If not, [`usage::revert`] leaves in them only
+//! what the call used of the request rate.
 //!
 //! INVARIANT (never more): what is used and reserved of a limit in a window is at most its bound at the time of
-//! the last commit. A clock that was at most 31 days ahead reopens no window when it goes back, and nothing is given
+//! the last call that used it. A clock that was at most 31 days ahead reopens no window when it goes back, and nothing is given
 //! back twice.
 
 mod amount;
@@ -16,6 +17,8 @@ pub mod book;
 mod definition;
 pub mod lease;
 pub mod pool;
+pub mod rate_headers;
+mod rate_item;
 pub mod recall;
 mod record;
 pub mod reservation;

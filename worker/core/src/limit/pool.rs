@@ -52,6 +52,13 @@ impl Pool {
         serde_json::from_str(text).ok()
     }
 
+    /// The pool as it is stored.
+    #[must_use]
+    pub fn as_json(&self) -> String {
+        // Plain data always serializes.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// Grants the request, up to what is left, and lends a part of the remainder in advance. The second value says
     /// whether the lane got everything that it asked for. `None`: the limit's time zone is unknown.
     pub fn grant(&mut self, terms: &Terms, ask: &Ask, at: At) -> Option<(Granted, bool)> {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::definition::{Access, Definition, Kind, UTC, Unclear};
+use super::rate_item::push_item;
 use super::rule::{Calendar, Rule};
 use super::window::{self, Local, OffsetS, Period, Window};
 use crate::bucket::Rate;
@@ -24,6 +25,8 @@ pub struct Limit {
     pub tools: Option<Vec<Glob>>,
     pub rule: Rule,
     pub unclear: Unclear,
+    /// Its item of `RateLimit-Policy`; `None` for `hours`.
+    pub(super) policy: Option<Box<str>>,
     /// The revision of the limit's record.
     pub revision: u64,
     /// Where its counter was in the book that was last searched.
@@ -74,9 +77,19 @@ impl TryFrom<Box<RawValue>> for Limit {
         let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
         let window = definition.window.map_or("", Window::as_str);
         let kind = definition.kind.as_str();
+        let policy = rule.max().map(|max| {
+            let window_s = match &rule {
+                Rule::Rate(rate) => Some(rate.window_s()),
+                rule => rule.calendar().map(|calendar| calendar.window.longest_s()),
+            };
+            let mut policy = String::new();
+            push_item(&mut policy, &limit_id, ("q", max.floor()), ("w", window_s));
+            policy.into()
+        });
         Ok(Self {
             counter: format!("{limit_id}.{created_at_ms}.{kind}.{window}").into(),
             limit_id,
+            policy,
             kind: definition.kind,
             access: definition.access,
             tools: definition.tools,

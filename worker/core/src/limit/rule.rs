@@ -46,12 +46,7 @@ impl Measured {
             return None;
         }
         let value = input.pointer(&self.pointer)?;
-        let is_rounded = match value {
-            Json::Integer(number) => rounded.contains(&(*number as f64)),
-            Json::Number(number) => rounded.contains(number),
-            _ => false,
-        };
-        if is_rounded { None } else { Amount::of(value) }
+        if value.has_number_of(rounded) { None } else { Amount::of(value) }
     }
 }
 
@@ -68,11 +63,12 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The bound; `None` for `hours` and `rate`.
+    /// The bound; `None` for `hours`.
     #[must_use]
     pub fn max(&self) -> Option<Amount> {
         match self {
-            Self::Hours { .. } | Self::Rate(_) => None,
+            Self::Hours { .. } => None,
+            Self::Rate(rate) => Some(Amount::whole(rate.capacity().into())),
             Self::Concurrency { max } => Some(Amount::whole(*max)),
             Self::PerCall { max, .. }
             | Self::Quota { max, .. }

@@ -6,10 +6,8 @@ use utoipa::ToSchema;
 use super::amount::Amount;
 use super::book::{At, Book, Counter, REQUESTS};
 use super::definition::{Covers, Kind};
-use super::lease::{Lease, Terms};
 use super::record::{Limit, RequestRate};
 use super::rule::Rule;
-use super::usage::{Covered, Ledger};
 use super::window::Window;
 use crate::bucket::{Bucket, Rate};
 
@@ -30,121 +28,112 @@ pub struct Status {
     pub reserved: Option<Amount>,
     /// Seconds until the window ends, or until the bucket is full; null if there is neither.
     pub reset_s: Option<u64>,
-    /// Seconds of the window, or in which an empty bucket fills.
-    #[serde(skip)]
-    pub window_s: Option<u64>,
 }
 
-/// The states of the limits that cover calls of a tool, except for limits without a number.
-#[must_use]
-pub fn statuses(
-    ledgers: &[Ledger<'_>],
-    tool: &str,
-    Covered { reads, writes }: Covered,
-    at: At,
-) -> Vec<Status> {
-    let of_ledger = |ledger: &Ledger<'_>| {
-        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
-        let states = covered.map(|limit| {
-            let mut status = status(&ledger.book, limit, at);
-            let lasts = |lease: &Lease| at.now_ms < lease.ends_at_ms;
-            if ledger.leased.is_some() && !ledger.book.lease(&limit.counter).is_some_and(lasts) {
-                // Without a lease that lasts, the lane does not know what is left.
-                status.remaining = None;
-            }
-            status
-        });
-        states.filter(|status| status.max.is_some()).collect::<Vec<_>>()
-    };
-    ledgers.iter().flat_map(of_ledger).collect()
+/// What is left of a limit, as [`Status`] has it.
+#[derive(Default)]
+pub(super) struct Left {
+    pub(super) remaining: Option<Amount>,
+    pub(super) reserved: Option<Amount>,
+    pub(super) reset_s: Option<u64>,
 }
 
 /// The state of a limit.
 #[must_use]
 pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
-    let mut status = Status {
+    let Left { remaining, reserved, reset_s } = left(book, limit, at);
+    Status {
         limit_id: limit.limit_id.clone(),
         covers: Covers::Calls,
         kind: limit.kind,
         window: limit.rule.calendar().map(|calendar| calendar.window),
         max: limit.rule.max(),
-        remaining: None,
-        reserved: None,
-        reset_s: None,
-        window_s: None,
-    };
-    if let Some(lease) = book.lease(&limit.counter) {
-        status.max = Terms::of(&limit.rule).map(|terms| terms.max());
-        status.remaining = Some(lease.left());
-        status.reserved = Some(lease.reserved);
-        // The lease of a rate ends long before the counter's bucket is full.
-        let ends_with_window = !matches!(limit.kind, Kind::Concurrency | Kind::Rate);
-        let wait_ms = lease.ends_at_ms.saturating_sub(at.now_ms);
-        status.reset_s = Some(wait_ms.div_ceil(1_000)).filter(|_| ends_with_window);
-        status.window_s = match &limit.rule {
-            Rule::Rate(rate) => Some(rate.window_s()),
-            rule => rule.calendar().map(|calendar| calendar.window.longest_s()),
-        };
-        return status;
+        remaining,
+        reserved,
+        reset_s,
     }
-    match &limit.rule {
-        Rule::Hours { .. } | Rule::PerCall { .. } => {}
-        Rule::Rate(rate) => {
-            let bucket = book.bucket(&limit.counter, *rate, at.now_ms);
-            return of_bucket((&limit.limit_id, Covers::Calls), *rate, bucket, at.now_ms);
+}
+
+/// What is left of a limit.
+pub(super) fn left(book: &Book, limit: &Limit, at: At) -> Left {
+    let reset_s = |ends_at_ms: u64| Some(ends_at_ms.saturating_sub(at.now_ms).div_ceil(1_000));
+    match (&limit.rule, book.counter_of(limit)) {
+        (Rule::Hours { .. } | Rule::PerCall { .. }, _) => Left::default(),
+        (rule, Some(Counter::Lease(lease))) => Left {
+            remaining: Some(lease.left()),
+            reserved: Some(lease.reserved),
+            // The lease of a rate ends long before the counter's bucket is full.
+            reset_s: rule.calendar().and_then(|_| reset_s(lease.ends_at_ms)),
+        },
+        (Rule::Rate(rate), counter) => {
+            let bucket = match counter {
+                Some(Counter::Rate(bucket)) => *bucket,
+                _ => Bucket::full(*rate, at.now_ms),
+            };
+            of_bucket(*rate, bucket, at.now_ms)
         }
-        Rule::Concurrency { max } => {
-            let open = book.open(limit);
-            status.remaining = Some(Amount::whole(max.saturating_sub(open)));
-            status.reserved = Some(Amount::whole(open));
+        (Rule::Concurrency { max }, counter) => {
+            let open = match counter {
+                Some(Counter::Open(open)) => *open,
+                _ => 0,
+            };
+            Left {
+                remaining: Some(Amount::whole(max.saturating_sub(open))),
+                reserved: Some(Amount::whole(open)),
+                reset_s: None,
+            }
         }
-        Rule::Quota { max, calendar }
-        | Rule::Amount { max, calendar, .. }
-        | Rule::Budget { max, calendar } => {
+        (
+            Rule::Quota { max, calendar }
+            | Rule::Amount { max, calendar, .. }
+            | Rule::Budget { max, calendar },
+            counter,
+        ) => {
             let period = limit.period(calendar, at.now_ms, at.offset_s);
-            let sum = match (period, book.counter(&limit.counter)) {
+            let (used, reserved) = match (period, counter) {
                 (Some(period), Some(Counter::Sum(sum))) if sum.number >= period.number => {
                     (sum.used, sum.reserved)
                 }
                 _ => (Amount::ZERO, Amount::ZERO),
             };
-            status.remaining = Some(max.minus(sum.0));
-            status.reserved = Some(sum.1);
-            let ends_at_ms = period.map(|period| period.ends_at_ms);
-            status.reset_s = ends_at_ms.map(|end| end.saturating_sub(at.now_ms).div_ceil(1_000));
-            status.window_s = Some(calendar.window.longest_s());
+            Left {
+                remaining: Some(max.minus(used)),
+                reserved: Some(reserved),
+                reset_s: period.and_then(|period| reset_s(period.ends_at_ms)),
+            }
         }
     }
-    status
 }
 
 impl RequestRate {
     /// The state of the limit, by a [`Book::of_requests`].
     #[must_use]
     pub fn status(&self, book: &Book, at: At) -> Status {
-        let bucket = book.bucket(REQUESTS, self.rate, at.now_ms);
-        of_bucket((&self.limit_id, Covers::Requests), self.rate, bucket, at.now_ms)
+        let bucket = match book.counter(REQUESTS) {
+            Some(Counter::Rate(bucket)) => *bucket,
+            _ => Bucket::full(self.rate, at.now_ms),
+        };
+        let Left { remaining, reserved, reset_s } = of_bucket(self.rate, bucket, at.now_ms);
+        Status {
+            limit_id: self.limit_id.clone(),
+            covers: Covers::Requests,
+            kind: Kind::Rate,
+            window: None,
+            max: Some(Amount::whole(self.rate.capacity().into())),
+            remaining,
+            reserved,
+            reset_s,
+        }
     }
 }
 
-/// The state of a limit of the kind `rate`.
-fn of_bucket(
-    (limit_id, covers): (&str, Covers),
-    rate: Rate,
-    mut bucket: Bucket,
-    now_ms: u64,
-) -> Status {
+/// What is left of a limit of the kind `rate`.
+fn of_bucket(rate: Rate, mut bucket: Bucket, now_ms: u64) -> Left {
     bucket.charge(rate, now_ms, 0);
     let state = bucket.status(rate);
-    Status {
-        limit_id: limit_id.to_owned(),
-        covers,
-        kind: Kind::Rate,
-        window: None,
-        max: Some(Amount::whole(state.limit.into())),
+    Left {
         remaining: Some(Amount::whole(state.remaining.into())),
         reserved: None,
         reset_s: Some(state.reset_s),
-        window_s: Some(state.window_s),
     }
 }

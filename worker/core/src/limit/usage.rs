@@ -40,9 +40,24 @@ pub struct Ledger<'a> {
     /// The book's name in the lane's storage.
     pub name: Rc<str>,
     pub limits: &'a [Rc<Limit>],
+    /// The book before the call.
+    pub stored: &'a Book,
+    /// The book as it is if the call passes.
     pub book: Book,
     /// Present if the book holds the lease of one limit that lanes share.
     pub leased: Option<Leased>,
+}
+
+impl<'a> Ledger<'a> {
+    #[must_use]
+    pub fn new(
+        name: Rc<str>,
+        limits: &'a [Rc<Limit>],
+        stored: &'a Book,
+        leased: Option<Leased>,
+    ) -> Self {
+        Self { name, limits, stored, book: stored.clone(), leased }
+    }
 }
 
 /// What a call uses of one limit that covers it.
@@ -112,15 +127,17 @@ fn number(uses: &[Use<'_>], measured: &Measured, usage: &Usage<'_>) -> Option<Am
     known.map_or_else(|| measured.read(usage.input, usage.rounded), |it| it.amount)
 }
 
-/// Checks the limits of a call, in the order of its [`uses`]. Changes nothing but the request rate. Returns what the
-/// call's lane must ask for before the call can be decided.
+/// Checks the limits of a call and uses them, in the order of its [`uses`]. Returns what the call's lane must ask for
+/// before the call can be decided. `reserves`: the call is forwarded, and [`super::book::settle`] follows. If the call
+/// does not pass, [`revert`] must follow.
 ///
 /// # Errors
 ///
 /// The first limit that the call violates.
-pub fn check(
+pub fn apply(
     ledgers: &mut [Ledger<'_>],
     uses: &[Use<'_>],
+    reserves: bool,
     at: At,
 ) -> Result<Vec<Need>, Box<Violation>> {
     let mut needs = Vec::new();
@@ -130,18 +147,32 @@ pub fn check(
         match (&limit.rule, leased) {
             (Rule::Hours { .. }, _) => check_hours(limit, at)?,
             (Rule::PerCall { max, .. }, _) => check_per_call(limit, *max, amount()?)?,
-            (_, Some(leased)) => book.check_lease(limit, leased, amount()?, at, &mut needs)?,
+            (rule, Some(leased)) => {
+                let reserves = reserves && !matches!(rule, Rule::Rate(_) | Rule::Quota { .. });
+                book.take_lease(limit, leased, (amount()?, reserves), at, &mut needs)?;
+            }
             (Rule::Rate(rate), None) => book.charge(limit, *rate, at.now_ms)?,
-            (Rule::Concurrency { max }, None) => book.check_open(limit, *max)?,
-            (
-                Rule::Quota { max, calendar }
-                | Rule::Amount { max, calendar, .. }
-                | Rule::Budget { max, calendar },
-                None,
-            ) => book.check_sum(limit, (*max, amount()?), calendar, at)?,
+            (Rule::Concurrency { max }, None) => book.open_one(limit, *max)?,
+            // A quota is never given back.
+            (Rule::Quota { max, calendar }, None) => {
+                book.add(limit, *max, (amount()?, false), calendar, at)?;
+            }
+            (Rule::Amount { max, calendar, .. } | Rule::Budget { max, calendar }, None) => {
+                book.add(limit, *max, (amount()?, reserves), calendar, at)?;
+            }
         }
     }
+    for ledger in ledgers {
+        ledger.book.forget_all_but(ledger.limits);
+    }
     Ok(needs)
+}
+
+/// Undoes [`apply`], except that the request rate stays used.
+pub fn revert(ledgers: &mut [Ledger<'_>]) {
+    for Ledger { limits, book, stored, .. } in ledgers {
+        book.revert(stored, limits);
+    }
 }
 
 fn check_hours(limit: &Limit, at: At) -> Result<(), Box<Violation>> {
@@ -159,33 +190,7 @@ fn check_per_call(limit: &Limit, max: Amount, amount: Amount) -> Result<(), Box<
     }
 }
 
-/// Uses what [`check`] checked. `reserves`: the call is forwarded, and [`super::book::settle`] follows.
-pub fn commit(ledgers: &mut [Ledger<'_>], uses: &[Use<'_>], reserves: bool, at: At) {
-    for Use { ledger, limit, amount } in uses {
-        let (calendar, reserves) = match &limit.rule {
-            // They are not used up, or were used when they were checked.
-            Rule::Hours { .. } | Rule::PerCall { .. } | Rule::Rate(_) => continue,
-            Rule::Concurrency { .. } => (None, reserves),
-            // A quota is never given back.
-            Rule::Quota { calendar, .. } => (Some(calendar), false),
-            Rule::Amount { calendar, .. } | Rule::Budget { calendar, .. } => {
-                (Some(calendar), reserves)
-            }
-        };
-        let Some(Ledger { book, leased, .. }) = ledgers.get_mut(*ledger) else { continue };
-        let amount = amount.unwrap_or_default();
-        match calendar {
-            _ if leased.is_some() => book.use_lease(limit, amount, reserves),
-            Some(calendar) => book.add(limit, (amount, reserves), calendar, at),
-            None => book.open_one(limit),
-        }
-    }
-    for ledger in ledgers {
-        ledger.book.forget_all_but(ledger.limits);
-    }
-}
-
-/// What an outcome can change of what [`commit`] used.
+/// What an outcome can change of what [`apply`] used.
 #[must_use]
 pub fn takes(ledgers: &[Ledger<'_>], uses: &[Use<'_>], forwarded: bool) -> Vec<Take> {
     let take = |it: &Use<'_>| {

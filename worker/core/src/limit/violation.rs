@@ -20,7 +20,7 @@ pub struct Violation {
     pub limit_id: String,
     pub kind: Kind,
     /// Why: `exceeded`, `unreadable` if the call does not have the number that the limit needs, or `unavailable` if
-    /// the limit's counter did not answer.
+    /// the limit's counter did not answer, or the call counts for too many shared limits.
     pub why: Why,
     /// The limit's bound; null for `hours`. Of a `rate`: its capacity.
     pub max: Option<Amount>,
@@ -53,12 +53,11 @@ impl Violation {
             Rule::Rate(rate) => Some(rate),
             _ => None,
         };
-        let capacity = rate.map(|rate| Amount::whole(rate.capacity().into()));
         Box::new(Self {
             limit_id: limit.limit_id.clone(),
             kind: limit.kind,
             why: Why::Exceeded,
-            max: capacity.or_else(|| limit.rule.max()),
+            max: limit.rule.max(),
             window: limit.rule.calendar().map(|calendar| calendar.window),
             window_s: rate.map(Rate::window_s),
             // A call takes one, and no whole one is left.
@@ -105,6 +104,11 @@ impl Violation {
         let retry_after_s = Some(RETRY_AFTER_UNAVAILABLE_S.into());
         let (why, remaining) = (Why::Unavailable, None);
         Box::new(Self { why, remaining, retry_after_s, shared: true, ..*Self::exceeded(limit) })
+    }
+
+    /// The call counts for too many shared limits, and this is the first that is too many.
+    pub(crate) fn too_many_counts(limit: &Limit) -> Box<Self> {
+        Box::new(Self { retry_after_s: None, shared: false, ..*Self::unavailable(limit) })
     }
 
     /// A request of an agent needs more than is left of its request rate. `limit_id`: the limit that sets the rate.

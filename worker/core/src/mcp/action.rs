@@ -11,11 +11,11 @@ use crate::call::run::MAX_INSTRUCTION_BYTES;
 use crate::json::Json;
 use crate::name::is_tool_name;
 
-/// The methods that are registered like tools. `resources/read` and `prompts/get` are registered together
+/// The methods that are registered as tools. `resources/read` and `prompts/get` are registered together
 /// with a server that has the capability.
 pub const RESOURCES_READ: &str = "resources/read";
 pub const PROMPTS_GET: &str = "prompts/get";
-pub const ACTIONS: [&str; 5] =
+pub const METHOD_TOOLS: [&str; 5] =
     [RESOURCES_READ, PROMPTS_GET, "sampling/createMessage", "elicitation/create", "roots/list"];
 
 /// The key in `_meta` of the instruction that the user gave, with which a harness starts a run.
@@ -81,7 +81,7 @@ pub fn of(message: &Message) -> Result<Action, RpcError> {
         }
         _ => {
             let tool = text("name")?;
-            if !is_tool_name(&tool) || ACTIONS.contains(&tool.as_str()) {
+            if !is_tool_name(&tool) || METHOD_TOOLS.contains(&tool.as_str()) {
                 return Err(invalid(
                     "`name` must be the name of a tool: 1 to 128 of `[A-Za-z0-9_./-]`, and no method",
                 ));

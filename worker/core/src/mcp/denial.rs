@@ -27,6 +27,9 @@ const INPUT_ERRORS: [ReasonCode; 2] = [ReasonCode::InputSchemaMismatch, ReasonCo
 const AT_THE_TIME: &str = "Asking for approval would not help. Make the call again only at the time that is named, if \
                            one is.";
 
+const CORRECT_THE_ARGUMENTS: &str =
+    "Asking for approval would not help. Correct the arguments and make the call again.";
+
 /// The result of a call, as the specification defines it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,12 +192,15 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             "Asking for approval would not help. A call with a number that is small enough can pass."
                 .to_owned()
         }
+        (_, ReasonCode::VelocityUnavailable) => {
+            "Asking for approval would not help. Make the same call again a little later.".to_owned()
+        }
+        (_, ReasonCode::VelocityUnreadable) => CORRECT_THE_ARGUMENTS.to_owned(),
         // For the other kinds, this code means that the time zone is unknown.
         (_, ReasonCode::LimitUnreadable)
             if limit.is_some_and(|it| matches!(it.kind, Kind::PerCall | Kind::Amount)) =>
         {
-            "Asking for approval would not help. Correct the arguments and make the call again."
-                .to_owned()
+            CORRECT_THE_ARGUMENTS.to_owned()
         }
         (
             _,

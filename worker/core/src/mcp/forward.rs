@@ -15,11 +15,11 @@ use crate::shield::Redaction;
 /// The parameter of a stateless request with the server's state, sealed.
 pub const REQUEST_STATE: &str = "requestState";
 
-/// Checks a sealed `requestState`, so that one of another agent or server is refused before the call is decided.
+/// Checks a sealed `requestState`, so that one of another agent, server or call is refused before the call is decided.
 ///
 /// # Errors
 ///
-/// The `requestState` was not sealed for this agent and server.
+/// The `requestState` was not sealed for this agent, server and call.
 pub fn check_state(message: &Message, seal: &Seal<'_>) -> Result<(), RpcError> {
     match message.params.get(REQUEST_STATE) {
         Some(state) => opened(state.as_str(), seal).map(drop),
@@ -39,7 +39,7 @@ fn opened<'t>(sealed: Option<&'t str>, seal: &Seal<'_>) -> Result<&'t str, RpcEr
 ///
 /// # Errors
 ///
-/// The `requestState` was not sealed for this agent and server.
+/// As [`check_state`].
 pub fn rewrite(
     message: &Message,
     redacted: &[String],
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_message_is_forwarded_with_its_bytes_except_for_what_must_change() {
         let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
-        let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s" };
+        let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s", action: &[1; 32] };
         let state = seal.seal(Handle::RequestState, "st\"");
         let of = |method: &str, params: &str| {
             format!(r#"{{"jsonrpc" : "2.0","id":1,"params":{params},"method":"{method}","x":1.0}}"#)

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::Era;
-use super::action::ACTIONS;
+use super::action::METHOD_TOOLS;
 use super::action::{prompt, resource, template};
 use super::envelope::{self, ITEM};
 use super::method::Listed;
@@ -62,8 +62,8 @@ impl Page {
     }
 
     /// Has the shield inspect the items that the agent could use and that nobody reviewed. A tool in whose definition
-    /// an attack is found counts as changed, so it waits for approval. Another item that is withheld is hidden.
-    /// Returns whether one that stays taints.
+    /// an attack is found counts as changed, so it waits for approval. An item of another list is hidden if it is
+    /// withheld. Returns whether an item that stays has an attack.
     pub fn inspect(&self, visible: &mut [Visibility], look: impl Fn(&str) -> Inspected) -> bool {
         let items = self.items.iter().filter(|(_, candidate)| candidate.is_some());
         let mut taints = false;
@@ -131,7 +131,7 @@ fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
         Listed::Tools => {
             let hash = definition_sha256(&item);
             let tool = field("name")
-                .filter(|name| is_tool_name(name) && !ACTIONS.contains(&name.as_str()))?;
+                .filter(|name| is_tool_name(name) && !METHOD_TOOLS.contains(&name.as_str()))?;
             Some(Candidate { tool, input: None, resource: None, definition_sha256: Some(hash) })
         }
         Listed::Prompts => Some(prompt(&field("name")?)),

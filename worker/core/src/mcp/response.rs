@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_result_changes_only_where_it_must() {
         let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
-        let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s" };
+        let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s", action: &[1; 32] };
         let state = seal.seal(Handle::RequestState, "x");
         let sealed = format!(r#"{{"resultType":"input_required","requestState":"{state}"}}"#);
         for (method, era, text, expected) in [

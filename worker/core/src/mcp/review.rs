@@ -44,7 +44,7 @@ pub fn is_unreviewed(result: &RawObject, asked: Asked<'_>, pinned: Option<&str>)
                 // A list without a usable item is sent without items.
                 _ => asked.visible.iter().any(|seen| seen.is_usable()),
             };
-            in_items || result.fields().any(|(name, value)| is_beside_items(name, value))
+            in_items || result.fields().any(|(name, value)| is_unknown_member(name, value))
         }
         // The results of `ping`, `logging/setLevel` and the like are empty.
         _ => {
@@ -53,8 +53,8 @@ pub fn is_unreviewed(result: &RawObject, asked: Asked<'_>, pinned: Option<&str>)
     }
 }
 
-/// Whether a member of a list is neither its items nor one of the members that MCP defines beside them.
-fn is_beside_items(name: &str, value: &str) -> bool {
+/// Whether MCP does not define this member of a list's result, or not with such a value.
+fn is_unknown_member(name: &str, value: &str) -> bool {
     match name {
         "tools" | "prompts" | "resources" | "resourceTemplates" => false,
         "nextCursor" => {

@@ -58,11 +58,11 @@ pub fn composite(score: u8, root: SourceTrust) -> u8 {
 
 /// The level of a score.
 #[must_use]
-pub fn level(score: u8) -> &'static str {
+pub const fn level(score: u8) -> Risk {
     match score {
-        0..25 => "low",
-        25..50 => "medium",
-        50..75 => "high",
-        _ => "critical",
+        0..25 => Risk::Low,
+        25..50 => Risk::Medium,
+        50..75 => Risk::High,
+        _ => Risk::Critical,
     }
 }

@@ -34,8 +34,8 @@ pub struct TenantRecord {
     pub epoch: u64,
     #[serde(flatten)]
     pub settings: Settings,
-    /// The number of lanes among which the two bounds below are divided. `None`: the record has
-    /// only limits.
+    /// The number of lanes among which the two bounds below are divided. `None` in the record that is
+    /// read to show an agent: it has only the status, the epoch and the settings.
     pub lanes: Option<u16>,
     pub rows_per_day: Option<u32>,
     pub bytes_per_day: Option<u32>,
@@ -281,17 +281,17 @@ impl CallRecords {
     /// risk, and at least `ttl_ms`.
     #[must_use]
     pub fn grace_ms(&self, mutates_state: bool, ttl_ms: u64) -> u64 {
-        let limits = self.tenant.as_ref().map(|tenant| &tenant.settings);
+        let settings = self.tenant.as_ref().map(|tenant| &tenant.settings);
         let (risk, writes) = match &self.tool {
             Some(tool) => (tool.risk, tool.writes() || mutates_state),
             None => (Risk::Low, mutates_state),
         };
         let grace_s = if risk >= Risk::High {
-            limits.and_then(|limits| limits.grace_high_risk_s)
+            settings.and_then(|settings| settings.grace_high_risk_s)
         } else if writes {
-            limits.and_then(|limits| limits.grace_write_s)
+            settings.and_then(|settings| settings.grace_write_s)
         } else {
-            limits.and_then(|limits| limits.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
+            settings.and_then(|settings| settings.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
         };
         ttl_ms.max(u64::from(grace_s.unwrap_or_default()) * 1_000)
     }

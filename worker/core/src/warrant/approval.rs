@@ -3,6 +3,7 @@
 use super::bounds::{CLOCK_TOLERANCE_S, MAX_APPROVAL_BYTES, MAX_EXTENSIONS};
 use super::cbor::{Malformed, Reader, Writer};
 use super::chain::CONTEXT;
+use super::constraint::{TooMuch, Work};
 use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
 use super::payload::{self, Payload};
 
@@ -131,18 +132,22 @@ pub fn signed(payload: &[u8]) -> Vec<u8> {
 
 /// How many approvers of the leaf approved the call with this request hash. It stops at `need`. Approvals that do not
 /// count are ignored. A signature is verified only if everything else about the approval is right, and for each approver
-/// only one, which bounds the work.
-#[must_use]
+/// only one.
+///
+/// # Errors
+///
+/// It takes too much work.
 pub fn count(
     leaf: &Payload,
     request_hash: [u8; 32],
     need: usize,
     approvals: &[Vec<u8>],
     now_s: u64,
-) -> usize {
+    work: &mut Work,
+) -> Result<usize, TooMuch> {
     // As many as the reference implementation looks at.
     if approvals.len() > 2 * leaf.approvers.len() {
-        return 0;
+        return Ok(0);
     }
     let mut tried: Vec<PublicKey> = Vec::new();
     let mut approved = 0;
@@ -157,6 +162,7 @@ pub fn count(
             && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
         if counts {
             tried.push(approval.approver);
+            work.spend_signatures(1, approval.payload.len())?;
             let is_signed = approval.approver.verify(&signed(approval.payload), approval.signature);
             approved += usize::from(is_signed);
         }
@@ -164,5 +170,5 @@ pub fn count(
             break;
         }
     }
-    approved
+    Ok(approved)
 }

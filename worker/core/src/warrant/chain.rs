@@ -145,6 +145,7 @@ impl Chain {
             if links.iter().any(|other| other.id == link.id) {
                 return Err(refused((BROKEN, "its id occurs twice")));
             }
+            work.spend_signatures(1, envelope.payload.len()).map_err(too_much).map_err(refused)?;
             if !link.issuer.verify(&Envelope::signed(envelope.payload), envelope.signature) {
                 return Err(refused((SIGNATURE, "the signature is not the issuer's")));
             }
@@ -191,6 +192,9 @@ const BROKEN: ReasonCode = ReasonCode::WarrantChainBroken;
 const WIDENED: ReasonCode = ReasonCode::WarrantWidened;
 const SIGNATURE: ReasonCode = ReasonCode::WarrantSignatureInvalid;
 
+/// Why a chain is refused that takes too many steps.
+pub const TOO_MUCH: &str = "it takes too much work to verify";
+
 type Broken = (ReasonCode, &'static str);
 
 /// A root has no parent. The reference implementation accepts any single warrant that a root key signed.
@@ -234,7 +238,7 @@ fn linked(parent: &Payload, parent_bytes: &[u8], child: &Payload) -> Result<(), 
 }
 
 fn too_much(_: TooMuch) -> Broken {
-    (ReasonCode::WarrantUnsupported, "it takes too much work to compare it with its parent")
+    (ReasonCode::WarrantUnsupported, TOO_MUCH)
 }
 
 /// What the child may do, its parent may do.

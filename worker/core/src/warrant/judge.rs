@@ -151,27 +151,36 @@ pub fn links(presented: &Presented) -> Result<Vec<Payload>, Refusal> {
     envelopes.iter().enumerate().map(|(at, envelope)| chain::link(envelope, at)).collect()
 }
 
-/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet. It is not kept, because
-/// its holder has proved nothing: see [`keep`].
+/// The chain of what is presented, if its last link is valid at this time and all of it can be verified. For calls whose
+/// tool is not known yet. It is not kept, because its holder has proved nothing: see [`keep`].
 ///
 /// # Errors
 ///
 /// The first rule that does not hold.
 pub fn chain(
     presented: &Presented,
-    agent_key: Option<PublicKey>,
+    (agent_key, now_s): (Option<PublicKey>, u64),
     cache: &Cache,
 ) -> Result<Rc<Chain>, Refusal> {
     let envelopes = chain::envelopes(&presented.stack)?;
-    check_agent(&envelopes, agent_key)?;
+    leaf(&envelopes, agent_key, now_s)?;
     verified(presented, &envelopes, &mut Work::default(), cache)
 }
 
-/// Keeps the chain of a call whose proof the lane has verified. A chain that is not in the cache is verified here.
-pub fn keep(presented: &Presented, agent_key: Option<PublicKey>, cache: &mut Cache) {
-    if let Ok(chain) = chain(presented, agent_key, cache) {
-        cache.keep(&chain, presented.stack.len());
-    }
+/// Keeps a chain of a root that the tenant trusts, or of a caller whose proof was verified. A chain that is not in the cache
+/// is verified here.
+///
+/// # Errors
+///
+/// The first rule that does not hold.
+pub fn keep(
+    presented: &Presented,
+    (agent_key, now_s): (Option<PublicKey>, u64),
+    cache: &mut Cache,
+) -> Result<(), Refusal> {
+    let chain = chain(presented, (agent_key, now_s), cache)?;
+    cache.keep(&chain, presented.stack.len());
+    Ok(())
 }
 
 fn check_agent(envelopes: &[Envelope<'_>], agent_key: Option<PublicKey>) -> Result<(), Refusal> {
@@ -194,9 +203,8 @@ fn verified(
         return match work.spend(usize::try_from(chain.steps).unwrap_or(usize::MAX)) {
             Ok(()) => Ok(Rc::clone(chain)),
             Err(TooMuch) => {
-                let reason = "it takes too much work to compare it with its parent";
                 let last = envelopes.len().saturating_sub(1);
-                Err(Refusal::at(ReasonCode::WarrantUnsupported, last, reason))
+                Err(too_much(last))
             }
         };
     }
@@ -206,24 +214,27 @@ fn verified(
 /// The last link, as it says, if it is valid at this time.
 fn leaf(
     envelopes: &[Envelope<'_>],
-    call: &Call<'_>,
-    tolerance: Tolerance,
+    agent_key: Option<PublicKey>,
+    now_s: u64,
 ) -> Result<Payload, Refusal> {
-    if envelopes.len() > tolerance.max_links {
-        let most = tolerance.max_links;
-        let reason =
-            format!("The warrant's chain is longer than the {most} links that are accepted.");
-        return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
-    }
-    check_agent(envelopes, call.agent_key)?;
+    check_agent(envelopes, agent_key)?;
     let (at, leaf) = envelopes
         .iter()
         .enumerate()
         .next_back()
         .ok_or_else(|| Refusal::malformed("it is empty"))?;
     let leaf = chain::link(leaf, at)?;
-    timely(&leaf, at, call.now_s)?;
+    timely(&leaf, at, now_s)?;
     Ok(leaf)
+}
+
+fn check_length(links: usize, tolerance: Tolerance) -> Result<(), Refusal> {
+    let most = tolerance.max_links;
+    if links <= most {
+        return Ok(());
+    }
+    let reason = format!("The warrant's chain is longer than the {most} links that are accepted.");
+    Err(Refusal::new(ReasonCode::WarrantChainBroken, reason))
 }
 
 /// Judges a call.
@@ -243,7 +254,9 @@ pub fn judge(
     }
     let envelopes = chain::envelopes(&presented.stack).map_err(Refusal::before_signatures)?;
     let mut work = Work::default();
-    let leaf = leaf(&envelopes, call, tolerance).map_err(Refusal::before_signatures)?;
+    let leaf = check_length(envelopes.len(), tolerance)
+        .and_then(|()| leaf(&envelopes, call.agent_key, call.now_s))
+        .map_err(Refusal::before_signatures)?;
     let last = envelopes.len() - 1;
     // Without a credential, the chain and the proof say who calls. So the constraints are checked after both, and
     // somebody who proved nothing causes none of that work.
@@ -272,8 +285,9 @@ pub fn judge(
     let names_server = arguments(&leaf, call).is_some_and(|(_, names_server)| names_server);
     let name = name(call, names_server);
     let statement = Statement::new(leaf.id, &name, call.input);
-    let proven = statement.verify(&leaf.holder, proof, call.now_s, tolerance.proof_windows);
-    let Some(proven) = proven else {
+    let times = (call.now_s, tolerance.proof_windows);
+    let proven = statement.verify(&leaf.holder, proof, times, &mut work);
+    let Some(proven) = proven.map_err(|TooMuch| too_much(last))? else {
         let reason = "The proof is not a signature of this tool and these arguments by the warrant's holder, made within the accepted time.";
         return Err(Refusal::new(ReasonCode::WarrantProofInvalid, reason));
     };
@@ -368,6 +382,11 @@ fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Re
     fits(arguments, call.input, at, work)
 }
 
+/// The refusal of a chain, a proof or approvals that take too many steps. The last link is named: it belongs to the call.
+fn too_much(at: usize) -> Refusal {
+    Refusal::at(ReasonCode::WarrantUnsupported, at, chain::TOO_MUCH)
+}
+
 #[inline(never)]
 fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {
     chain::in_time(link, now_s).map_err(|code| {
@@ -423,7 +442,8 @@ fn check_approvals(
     // Nobody can approve if there is no approver.
     let need = leaf.threshold().max(1);
     let hash = statement.request_hash(&leaf.holder);
-    let got = approval::count(leaf, hash, need, approvals, call.now_s);
+    let got = approval::count(leaf, hash, need, approvals, call.now_s, work)
+        .map_err(|TooMuch| too_much(links.len().saturating_sub(1)))?;
     if got >= need {
         return Ok(());
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::PROOF_WINDOW_S;
 use super::cbor::{Writer, sorted};
 use super::chain::{CONTEXT, sha256};
+use super::constraint::{TooMuch, Work};
 use super::key::{PublicKey, SIGNATURE_BYTES};
 use super::payload::WarrantId;
 use crate::json::Json;
@@ -104,20 +105,27 @@ impl<'a> Statement<'a> {
         writer.bytes
     }
 
-    /// Verifies a proof in each accepted window.
-    #[must_use]
+    /// Verifies a proof in each accepted window. It takes the steps of all windows, so that the verdict does not depend on
+    /// which one the proof is for.
+    ///
+    /// # Errors
+    ///
+    /// It takes too much work.
     pub fn verify(
         &self,
         holder: &PublicKey,
         proof: &[u8; SIGNATURE_BYTES],
-        now_s: u64,
-        windows: u32,
-    ) -> Option<Proven> {
-        let holder = holder.prepared()?;
-        accepted(now_s, windows).find_map(|window_s| {
+        (now_s, windows): (u64, u32),
+        work: &mut Work,
+    ) -> Result<Option<Proven>, TooMuch> {
+        work.spend_signatures(windows as usize, self.bytes.len())?;
+        // One hash names the proof, and one the call for its approvers.
+        work.spend_hash(2 * self.bytes.len())?;
+        let Some(holder) = holder.prepared() else { return Ok(None) };
+        Ok(accepted(now_s, windows).find_map(|window_s| {
             let statement = self.at(window_s);
             holder.verify(&statement, proof).then(|| Proven { hash: sha256(&statement), window_s })
-        })
+        }))
     }
 }
 

@@ -17,7 +17,7 @@ use gateward_core::credential::token::secret_hash;
 use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{
-    Answers, Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value,
+    Answers, CallResult, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value,
 };
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
@@ -263,13 +263,13 @@ impl Gate {
                 lane.call(storage, (engine, config), command, records, answers, now_ms)
             })?;
             match called {
-                Called::Decided(reply) => break reply,
-                Called::NotLeased(needs) => {
+                CallResult::Decided(reply) => break reply,
+                CallResult::NotLeased(needs) => {
                     for need in needs {
                         answers.push((need.book(), self.lease(&need)?));
                     }
                 }
-                Called::NotCounted(asked) => {
+                CallResult::NotCounted(asked) => {
                     let answer =
                         |request: &CountRequest| (request.row(), self.count_call(entry, request));
                     windows.get_or_insert_with(Vec::new).extend(asked.iter().map(answer));

@@ -36,11 +36,23 @@ const HOSTS: [&str; 22] = [
 ];
 
 /// Port, path and query.
-const ENDS: [&str; 9] =
-    ["", "/", "/x", ":80/", ":443/x/y?q", ":21/x.json", ":444/x/%78", ":0/x^y|z'~", "/x/../y"];
+const ENDS: [&str; 12] = [
+    "",
+    "/",
+    "/x",
+    ":80/",
+    ":443/x/y?q",
+    ":21/x.json",
+    ":444/x/%78",
+    ":0/x^y|z'~",
+    "/x/../y",
+    "/x/..;/y",
+    "/x/..%3b/y",
+    "/x//../y",
+];
 
 /// Gateward reads some of them, and refuses a warrant with another one.
-const PATTERNS: [&str; 42] = [
+const PATTERNS: [&str; 44] = [
     "*://a.example",
     "*://a.example/",
     "*://a.example/*",
@@ -71,6 +83,8 @@ const PATTERNS: [&str; 42] = [
     "https://a.example/x*",
     "https://a.example/x/*",
     "https://a.example/x^*",
+    "https://a.example/x;y",
+    "https://a.example/x//*",
     "https://a.example/__tenuo_path_wildcard__",
     "HTTPS://a.example/x/y",
     "ws://a.example",

@@ -184,7 +184,8 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
         // Only the lane knows the tool.
         Some(Judged::Later(presented)) => {
             let cache = app.settings.engine.chains().borrow();
-            match warrant::chain_of(presented, agent_key(command), &cache) {
+            let caller = (agent_key(command), Date::now().as_millis() / 1_000);
+            match warrant::chain_of(presented, caller, &cache) {
                 Ok(chain) => chain.agent_key().copied(),
                 Err(refusal) => return refused(refusal.code, &refusal.reason),
             }

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Head, RateFields, Request};
 use crate::lane;
-use crate::lane::client::{Judged, Refused};
+use crate::lane::client::{LaneAnswer, Refused};
 use crate::warrants;
 
 pub async fn answer(
@@ -80,7 +80,7 @@ async fn judge<'a>(
     // The lane judges the warrant, because only the lane knows the tool.
     command.warrant = warrants::in_headers(request);
     authentication::identify(request, app, &command)?;
-    let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
+    let LaneAnswer { reply, rate } = lane::client::judge(&app.env, &command).await?;
     warrants::keep_chain(request, app, &command);
     let undecided =
         || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide; try again");

@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, RateFields, Request};
 use crate::lane;
-use crate::lane::client::{Judged, Refused};
+use crate::lane::client::{LaneAnswer, Refused};
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest, Watch};
 use crate::warrants;
@@ -43,7 +43,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     command.call.rounded = Vec::new();
     command.warrant = None;
     command.beside = Json::Null;
-    let Judged { mut reply, rate } = match judged.await {
+    let LaneAnswer { mut reply, rate } = match judged.await {
         Ok(judged) => judged,
         Err(Refused { problem, rate }) => {
             let head = rate.add_to(Head::of_problem(&problem, &app.request_id));
@@ -54,7 +54,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     // The outcome names the tool.
     command.call.tool = std::mem::take(&mut reply.tool);
     let Some(decision) = reply.decision.take() else { return Err(unfit()) };
-    let passed = Passed::new(command, decision, std::mem::take(&mut reply.answer));
+    let passed = Passed::new(command, decision, std::mem::take(&mut reply.answer), None);
     let call = DecidedCall { request, app, passed, rate };
     if !call.passed.decision.decision.passes() {
         return call.refuse(&call.passed.decision.problem());

@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request, json, random_uuid};
 use crate::lane;
-use crate::lane::client::Judged;
+use crate::lane::client::LaneAnswer;
 
 /// How many times more memory a body takes than its text: the text, its parts, what is sent to the lane, and
 /// the message to the lane.
@@ -61,7 +61,7 @@ pub async fn record(request: &Request, app: &App, report: CallerReport) -> Answe
     drop(bytes);
     let judged = lane::client::judge(&app.env, &command);
     drop(command);
-    let Judged { rate, .. } = judged.await.map_err(|refused| {
+    let LaneAnswer { rate, .. } = judged.await.map_err(|refused| {
         *request.rate.borrow_mut() = refused.rate;
         refused.problem
     })?;

@@ -92,7 +92,7 @@ impl Asker {
 }
 
 /// What a lane answers to a proxy.
-pub struct Judged {
+pub struct LaneAnswer {
     pub reply: ProxyReply,
     pub rate: RateFields,
 }
@@ -113,20 +113,20 @@ impl From<Problem> for Refused {
 pub fn judge(
     env: &Env,
     command: &GateCommand,
-) -> impl Future<Output = Result<Judged, Refused>> + use<> {
+) -> impl Future<Output = Result<LaneAnswer, Refused>> + use<> {
     let (asker, answer) = (Asker::of(command), call(env, command));
     async move { judged(answer.await?, &asker).await }
 }
 
 /// What the lane answered.
-async fn judged(response: Response, asker: &Asker) -> Result<Judged, Refused> {
+async fn judged(response: Response, asker: &Asker) -> Result<LaneAnswer, Refused> {
     let unavailable = |why| asker.unavailable(why);
     let header = |name: &str| response.headers().get(name).ok().flatten();
     let rate = RateFields::read(header);
     let body = text(&response).await.map_err(unavailable)?;
     if response.status() == 200 {
         let reply = serde_json::from_str(&body).map_err(unreadable).map_err(unavailable)?;
-        return Ok(Judged { reply, rate });
+        return Ok(LaneAnswer { reply, rate });
     }
     let mut problem = problem_of(&body).map_err(unavailable)?;
     problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
@@ -135,7 +135,7 @@ async fn judged(response: Response, asker: &Asker) -> Result<Judged, Refused> {
 
 /// The members of problem details that the worker reads.
 #[derive(Deserialize)]
-struct ProblemBody {
+struct ReceivedProblem {
     code: String,
     detail: String,
     field: Option<String>,
@@ -145,7 +145,7 @@ struct ProblemBody {
 
 /// The problem in a lane's response.
 fn problem_of(body: &str) -> Result<Problem, String> {
-    let ProblemBody { code, detail, field, violated_limits } =
+    let ReceivedProblem { code, detail, field, violated_limits } =
         serde_json::from_str(body).map_err(unreadable)?;
     let problem = refused(&code, detail)?;
     let violated_limit = violated_limits.into_iter().next().map(Box::new);

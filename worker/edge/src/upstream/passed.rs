@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 
 use futures_util::FutureExt as _;
-use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::command::GateCommand;
 use gateward_core::gate::inspection::Inspected;
 use gateward_core::gate::proxy::{AnswerRules, Observe, ProxyDecision, Untrusted};
 use gateward_core::gate::{
     Effect, FoundInResult, ListCommand, ObservedResult, OutcomeCommand, TaintCommand,
 };
 use gateward_core::log::{Event, Line};
+use gateward_core::mcp::Era;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::Observed;
 
@@ -22,6 +23,8 @@ pub struct Passed {
     pub command: GateCommand,
     pub decision: ProxyDecision,
     pub rules: AnswerRules,
+    /// The era of an MCP call; `None` for a request to an HTTP API.
+    era: Option<Era>,
     /// The values that were found so far.
     pub observed: RefCell<Observed>,
     /// What the shield found in the answer.
@@ -33,11 +36,17 @@ pub struct Passed {
 }
 
 impl Passed {
-    pub fn new(command: GateCommand, decision: ProxyDecision, rules: AnswerRules) -> Self {
+    pub fn new(
+        command: GateCommand,
+        decision: ProxyDecision,
+        rules: AnswerRules,
+        era: Option<Era>,
+    ) -> Self {
         Self {
             command,
             decision,
             rules,
+            era,
             observed: RefCell::default(),
             found: RefCell::default(),
             taints: Cell::default(),
@@ -105,16 +114,19 @@ pub async fn observe_list(
 /// Sends the outcome of a call to the lane. If the values of the answer are observed, this returns a promise, and the
 /// answer must wait for it. Otherwise nobody waits.
 pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
-    let Passed { command, decision, rules, observed, found, taints, effect } = passed;
+    let Passed { command, decision, rules, era, observed, found, taints, effect } = passed;
     let AnswerRules { untrusted, observe, inspect } = rules;
     let found_taints = inspect.as_ref().filter(|_| taints.get()).map(|inspect| &inspect.taints);
     let receipt = decision.receipt.as_ref()?;
     let observed = observe
         .as_ref()
         .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
-    let effect = match command.purpose {
-        Purpose::Route(_) => Effect::of_http(ended.ending, ended.status),
-        _ => Effect::of_mcp(ended.ending, ended.status, effect.get()),
+    let effect = match era {
+        None => Effect::of_http(ended.ending, ended.status),
+        Some(era) => {
+            let in_session = *era == Era::Session;
+            Effect::of_mcp(ended.ending, ended.status, effect.get(), in_session)
+        }
     };
     let outcome = OutcomeCommand {
         tenant: command.tenant.clone(),

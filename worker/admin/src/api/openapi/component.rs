@@ -4,7 +4,7 @@ use gateward_core::field::{Label, Name, ToolName};
 use gateward_core::problem::ProblemCode::{
     EnvironmentMismatch, JournalFull, RateLimited, RequestIdConflict,
 };
-use gateward_core::problem::{Body as ProblemBody, ProblemCode};
+use gateward_core::problem::{ProblemBody, ProblemCode};
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::header::Header;

@@ -259,27 +259,14 @@ impl Entry {
     /// The operation, with the parts that follow from its route. Adds shared answers to the
     /// components.
     pub(super) fn describe(mut self, route: &Route, components: &mut Components) -> Described {
-        let security = match route.access {
-            Access::Open => vec![],
-            Access::Bootstrap => vec![requirement("bootstrap", None)],
-            Access::Call => vec![requirement("agent", None)],
-            Access::Reader(scope) => {
-                vec![requirement("agent", None), requirement("administrator", Some(scope.as_str()))]
-            }
-            Access::Administrator(scope) => {
-                vec![requirement("administrator", Some(scope.as_str()))]
-            }
-            Access::Log => {
-                let needed = requirement("administrator", Some(Scope::AuditRead.as_str()));
-                vec![needed, SecurityRequirement::default()]
-            }
-        };
+        self.add_problems(route);
+        let (request_headers, headers) = (self.request_headers(route), self.answer_headers(route));
         let mut operation = Described::builder()
             .operation_id(Some(self.id))
             .summary(Some(self.summary))
             .tag(self.tag)
             .request_body(self.body)
-            .securities(Some(security));
+            .securities(Some(securities(route.access)));
         for name in route.path.split(['{', '}']).skip(1).step_by(2) {
             if let Some(described) = path_parameter(name) {
                 components.parameters.insert(name.to_owned(), described.into());
@@ -289,55 +276,8 @@ impl Entry {
         for parameter in self.query {
             operation = operation.parameter(parameter);
         }
-        if route.path.contains('{') {
-            self.problems.push(NotFound);
-        }
-        // Other ids are looked up as they are.
-        if route.path.contains('{')
-            && !["approvals", "decisions", "receipts", "logs"].contains(&self.tag)
-        {
-            self.problems.push(InvalidField);
-        }
-        if route.method != "GET" {
-            self.problems.extend(BODY);
-        }
-        let idempotent = self.writes && route.method == "POST";
-        if idempotent {
-            operation = operation.parameter_ref(parameter("Idempotency-Key"));
-            self.problems.push(IdempotencyKeyReused);
-        }
-        if self.matching {
-            operation = operation.parameter_ref(parameter("If-Match"));
-        }
-        if self.guarded {
-            operation = operation.parameter_ref(parameter("X-Gateward-Approval-Id"));
-        }
-        match route.access {
-            Access::Open => {}
-            Access::Bootstrap => self.problems.extend([Unauthorized, RegistryUnavailable]),
-            Access::Call | Access::Reader(_) | Access::Administrator(_) | Access::Log => {
-                for name in ["Signature-Input", "Signature", "Content-Digest"] {
-                    operation = operation.parameter_ref(parameter(name));
-                }
-                self.problems.extend(CREDENTIAL);
-            }
-        }
-        if let Access::Reader(_) = route.access {
-            // An agent's read counts as one request of its rate. Its lane charges it.
-            self.problems.extend([RateLimited, LaneUnavailable]);
-        }
-        let mut headers = Vec::new();
-        if self.tagged {
-            headers.push("ETag");
-        }
-        if self.polled {
-            headers.push("Retry-After");
-        }
-        if idempotent {
-            headers.push("Idempotency-Replayed");
-        }
-        if matches!(route.access, Access::Call | Access::Reader(_)) {
-            headers.extend(["RateLimit-Policy", "RateLimit"]);
+        for name in request_headers {
+            operation = operation.parameter_ref(parameter(name));
         }
         let answer = |(status, about): Success, schema: RefOr<Schema>| {
             let content = Content::new(Some(schema));
@@ -365,5 +305,95 @@ impl Entry {
             operation = operation.response(status.to_string(), Ref::from_response_name(name));
         }
         operation.build()
+    }
+
+    fn is_idempotent(&self, route: &Route) -> bool {
+        self.writes && route.method == "POST"
+    }
+
+    /// Adds the problems that follow from the route.
+    fn add_problems(&mut self, route: &Route) {
+        if route.path.contains('{') {
+            self.problems.push(NotFound);
+            // Other ids are looked up as they are.
+            if !["approvals", "decisions", "receipts", "logs"].contains(&self.tag) {
+                self.problems.push(InvalidField);
+            }
+        }
+        if route.method != "GET" {
+            self.problems.extend(BODY);
+        }
+        if self.is_idempotent(route) {
+            self.problems.push(IdempotencyKeyReused);
+        }
+        match route.access {
+            Access::Open => {}
+            Access::Bootstrap => self.problems.extend([Unauthorized, RegistryUnavailable]),
+            Access::Call | Access::Reader(_) | Access::Administrator(_) | Access::Log => {
+                self.problems.extend(CREDENTIAL);
+            }
+        }
+        if let Access::Reader(_) = route.access {
+            // An agent's read counts as one request of its rate. Its lane charges it.
+            self.problems.extend([RateLimited, LaneUnavailable]);
+        }
+    }
+
+    /// The headers that a request can have.
+    fn request_headers(&self, route: &Route) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        if self.is_idempotent(route) {
+            names.push("Idempotency-Key");
+        }
+        if self.matching {
+            names.push("If-Match");
+        }
+        if self.guarded {
+            names.push("X-Gateward-Approval-Id");
+        }
+        match route.access {
+            Access::Open | Access::Bootstrap => {}
+            Access::Call | Access::Reader(_) | Access::Administrator(_) | Access::Log => {
+                names.extend(["Signature-Input", "Signature", "Content-Digest"]);
+            }
+        }
+        names
+    }
+
+    /// The headers that an answer can have.
+    fn answer_headers(&self, route: &Route) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        if self.tagged {
+            names.push("ETag");
+        }
+        if self.polled {
+            names.push("Retry-After");
+        }
+        if self.is_idempotent(route) {
+            names.push("Idempotency-Replayed");
+        }
+        if matches!(route.access, Access::Call | Access::Reader(_)) {
+            names.extend(["RateLimit-Policy", "RateLimit"]);
+        }
+        names
+    }
+}
+
+/// The credentials of which a request needs one.
+fn securities(access: Access) -> Vec<SecurityRequirement> {
+    match access {
+        Access::Open => vec![],
+        Access::Bootstrap => vec![requirement("bootstrap", None)],
+        Access::Call => vec![requirement("agent", None)],
+        Access::Reader(scope) => {
+            vec![requirement("agent", None), requirement("administrator", Some(scope.as_str()))]
+        }
+        Access::Administrator(scope) => {
+            vec![requirement("administrator", Some(scope.as_str()))]
+        }
+        Access::Log => {
+            let needed = requirement("administrator", Some(Scope::AuditRead.as_str()));
+            vec![needed, SecurityRequirement::default()]
+        }
     }
 }

@@ -17,7 +17,7 @@ use self::component::{headers_of_answers, headers_of_requests, security_schemes}
 use self::entry::Entry;
 use self::operations::entry;
 use self::schema::PendingLanes;
-use gateward_core::problem::Body as ProblemBody;
+use gateward_core::problem::ProblemBody;
 use gateward_core::route::ROUTES;
 
 const INFO: &str = "What a policy gate for agents' tool calls answers. Every answer has an \

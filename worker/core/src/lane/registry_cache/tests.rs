@@ -46,8 +46,8 @@ fn loaded(epoch: u64, mark: &str) -> Loaded {
     .unwrap()
 }
 
-/// What the cache gives for `command`: `None`, or the server's mark and whether it is complete.
-fn held(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
+/// What is cached for `command`: `None`, or the server's mark and whether it is complete.
+fn cached(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
     let (records, complete) = cache.records(command, now_ms, TTL_MS)?;
     let mark = records.server.and_then(|server| server.instructions_sha256);
     Some((mark.unwrap_or_default(), complete))
@@ -57,22 +57,22 @@ fn held(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(St
 fn records_are_of_one_epoch_which_was_confirmed_in_time() {
     let (x, y) = (command("x"), command("y"));
     let mut cache = RegistryCache::default();
-    assert_eq!(held(&cache, &x, 0), None, "nothing was read");
+    assert_eq!(cached(&cache, &x, 0), None, "nothing was read");
     cache.accept(&x, loaded(5, "old"), 100);
-    assert_eq!(held(&cache, &x, 100), Some(("old".to_owned(), true)), "absent records count");
-    assert_eq!(held(&cache, &y, 100), Some(("old".to_owned(), false)), "another tool");
-    assert_eq!(held(&cache, &x, 1_099), Some(("old".to_owned(), true)));
-    assert_eq!(held(&cache, &x, 1_100), None, "the epoch was not confirmed in time");
+    assert_eq!(cached(&cache, &x, 100), Some(("old".to_owned(), true)), "absent records count");
+    assert_eq!(cached(&cache, &y, 100), Some(("old".to_owned(), false)), "another tool");
+    assert_eq!(cached(&cache, &x, 1_099), Some(("old".to_owned(), true)));
+    assert_eq!(cached(&cache, &x, 1_100), None, "the epoch was not confirmed in time");
     assert!(cache.confirm(5, 1_000));
-    assert_eq!(held(&cache, &x, 1_100), Some(("old".to_owned(), true)), "now it is");
+    assert_eq!(cached(&cache, &x, 1_100), Some(("old".to_owned(), true)), "now it is");
     assert!(cache.confirm(6, 1_200));
-    assert_eq!(held(&cache, &x, 1_200), None, "a newer epoch empties the cache");
+    assert_eq!(cached(&cache, &x, 1_200), None, "a newer epoch empties the cache");
     cache.accept(&x, loaded(5, "old"), 1_300);
-    assert_eq!(held(&cache, &x, 1_300), None, "what was read at an older epoch is thrown away");
+    assert_eq!(cached(&cache, &x, 1_300), None, "what was read at an older epoch is thrown away");
     cache.accept(&x, loaded(6, "new"), 1_250);
-    assert_eq!(held(&cache, &x, 1_300), Some(("new".to_owned(), true)));
+    assert_eq!(cached(&cache, &x, 1_300), Some(("new".to_owned(), true)));
     assert!(!cache.confirm(5, 9_000), "an older epoch confirms nothing");
-    assert_eq!(held(&cache, &x, 9_000), None);
+    assert_eq!(cached(&cache, &x, 9_000), None);
 }
 
 /// An object that starts after an upgrade may have stored bans, and no warrants yet.
@@ -94,11 +94,11 @@ fn a_list_that_is_not_stored_is_loaded_and_does_not_count_as_empty() {
     let mut cache = RegistryCache::default();
     cache.resume(5, Some(100));
     cache.restore(without).unwrap();
-    assert_eq!(held(&cache, &x, 100), None);
+    assert_eq!(cached(&cache, &x, 100), None);
     assert!(cache.needs_lists());
     let warrants = record(RecordKind::Warrants, "", r#"{"roots":[],"revoked":[]}"#);
     cache.restore(vec![warrants]).unwrap();
-    assert_eq!(held(&cache, &x, 100), Some((String::new(), false)));
+    assert_eq!(cached(&cache, &x, 100), Some((String::new(), false)));
     assert!(!cache.needs_lists());
 }
 
@@ -158,13 +158,13 @@ fn a_push_drops_what_it_names_and_only_where_nothing_was_missed() {
         cache.accept(&x, loaded(5, "k"), 100);
         cache.push(&EpochPush { from, epoch, keys });
         let expected = expected.map(|(mark, complete)| (mark.to_owned(), complete));
-        assert_eq!(held(&cache, &x, 1_099), expected, "{name}");
-        assert_eq!(held(&cache, &x, 1_100), None, "{name}: a push confirms nothing");
+        assert_eq!(cached(&cache, &x, 1_099), expected, "{name}");
+        assert_eq!(cached(&cache, &x, 1_100), None, "{name}: a push confirms nothing");
         if let Some((records, _)) = cache.records(&x, 100, TTL_MS) {
             assert_eq!(records.tenant.unwrap().epoch, epoch.max(5), "{name}");
         }
-        let held_before = held(&cache, &x, 1_099);
+        let before = cached(&cache, &x, 1_099);
         cache.accept(&x, loaded(epoch.max(5) - 1, "slow"), 200);
-        assert_eq!(held(&cache, &x, 1_099), held_before, "{name}: a slow load");
+        assert_eq!(cached(&cache, &x, 1_099), before, "{name}: a slow load");
     }
 }

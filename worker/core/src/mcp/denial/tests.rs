@@ -53,6 +53,18 @@ fn a_denial_tells_the_model_what_was_denied_why_and_what_to_do() {
         ),
         (
             Decision::Deny,
+            ReasonCode::VelocityUnavailable,
+            false,
+            "The call of s/t was denied and did not run. Because. Asking for approval would not help. Make the same call again a little later.",
+        ),
+        (
+            Decision::Deny,
+            ReasonCode::VelocityUnreadable,
+            false,
+            "The call of s/t was denied and did not run. Because. Asking for approval would not help. Correct the arguments and make the call again.",
+        ),
+        (
+            Decision::Deny,
             ReasonCode::AmountExhausted,
             false,
             "The call of s/t was denied and did not run. Because. Asking for approval would not help. A call with a number that is small enough can pass.",

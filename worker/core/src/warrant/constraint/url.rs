@@ -22,9 +22,9 @@ const MAX_DOMAINS: usize = 256;
 /// Bytes of a domain name, by RFC 1035.
 const MAX_DOMAIN_BYTES: usize = 253;
 
-/// Characters that a pattern must not have. A URL's path has the last six only escaped: a pattern with one would match
-/// no URL, so `not` of the pattern would match each.
-const NOT_IN_PATTERN: &[u8] = b"\\@?#[]%\"<>`{}";
+/// Characters that a pattern must not have. The path of a clear URL has no `;`, and the last six only escaped: a pattern
+/// with one would match no URL, so `not` of the pattern would match each.
+const NOT_IN_PATTERN: &[u8] = b"\\@?#[]%;\"<>`{}";
 
 /// Steps that reading a short URL takes.
 const PARSE_STEPS: usize = 512;
@@ -121,9 +121,10 @@ impl UrlPattern {
         if scheme.as_deref().is_some_and(|scheme| !has_plain_host(scheme)) {
             return None;
         }
-        // The path of a URL never has these components. The reference implementation takes `*.` in a path for the `*.` of a
-        // host, and then matches a text that no path has.
-        if path.contains("*.") || path.split('/').any(|part| matches!(part, "." | "..")) {
+        // The path of a clear URL never has these components. The reference implementation takes `*.` in a path for the
+        // `*.` of a host, and then matches a text that no path has.
+        let is_never_in_url = |part: &str| matches!(part, "." | "..");
+        if path.contains("*.") || path.contains("//") || path.split('/').any(is_never_in_url) {
             return None;
         }
         let path = (!matches!(path, "" | "/")).then(|| Pattern::new(path.to_owned()));
@@ -142,9 +143,9 @@ impl UrlPattern {
     /// # Errors
     ///
     /// It takes too much work.
-    pub fn matches(&self, url: &str, work: &mut Work) -> Result<Option<Fit>, TooMuch> {
-        work.spend(PARSE_STEPS + url.len())?;
-        let Some(url) = parse(url) else { return Ok(None) };
+    pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<Fit>, TooMuch> {
+        work.spend(PARSE_STEPS + text.len())?;
+        let Some(url) = parse(text) else { return Ok(None) };
         let host = url.host_str().unwrap_or_default();
         if self.scheme.as_ref().is_some_and(|scheme| scheme != url.scheme()) || !self.has_host(host)
         {
@@ -152,7 +153,7 @@ impl UrlPattern {
         }
         let path = match &self.path {
             None => Some(Fit::Yes),
-            Some(_) if has_needless_escape(url.path()) => None,
+            Some(_) if !has_clear_path(text, url.path()) => None,
             Some(path) => path.matches(url.path(), work)?.map(Fit::from),
         };
         // The reference implementation knows the default ports of these two schemes only.
@@ -200,14 +201,25 @@ impl UrlPattern {
     }
 }
 
-/// Whether a path has an escape of a character that needs none, or of one that separates components or begins an escape.
-/// Some servers decode it before they look at the path, and others do not.
-fn has_needless_escape(path: &str) -> bool {
-    let decoded = |escape: &str| u8::from_str_radix(escape.get(..2)?, 16).ok();
-    path.split('%').skip(1).filter_map(decoded).any(|byte| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b'\\' | b'%')
-    })
+/// Whether all servers read the path of a URL as it is written there. Some decode escapes of these characters before they
+/// look at the path, some cut a component at `;`, and some take `//` for `/` before they resolve `..`.
+fn has_clear_path(text: &str, path: &str) -> bool {
+    let authority_and_path = text.split(['?', '#']).next().and_then(after_scheme);
+    let written = authority_and_path.and_then(|(_, rest)| rest.split_once('/'));
+    let (_, written) = written.unwrap_or_default();
+    let is_needed = |byte: u8| {
+        !byte.is_ascii_alphanumeric()
+            && !byte.is_ascii_control()
+            && !matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b'\\' | b'%' | b';')
+    };
+    let is_clear_escape = |escape: &str| {
+        let byte = escape.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_some_and(is_needed)
+    };
+    !written.contains(';')
+        && !path.contains("//")
+        && !written.split('/').any(|part| matches!(part, "." | ".."))
+        && written.split('%').skip(1).all(is_clear_escape)
 }
 
 /// URLs of hosts on the public internet, which may be restricted further.

@@ -3,7 +3,7 @@
 use gateward_admin::manifest::ToolManifest;
 use gateward_admin::protection::{Proposal, propose};
 use gateward_admin::{
-    Actor, AgentInLane, Answer as Body, At, Loaded, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
+    Actor, AgentInLane, AnswerBody, At, Change, Loaded, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
     RequiredApproval, Write,
 };
 use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
@@ -34,7 +34,7 @@ const APPROVAL_ID: &str = "x-gateward-approval-id";
 const APPROVALS_LANE: u16 = 0;
 
 /// An administrator's change in progress.
-pub struct Change<'a> {
+pub struct ChangeRequest<'a> {
     pub request: &'a Request,
     pub app: &'a App,
     pub caller: &'a Caller,
@@ -44,7 +44,7 @@ pub struct Change<'a> {
     pub body: &'a [u8],
 }
 
-impl Change<'_> {
+impl ChangeRequest<'_> {
     pub async fn make(&self) -> Answered {
         let (app, actor) = (self.app, self.caller.actor());
         let if_match = self.request.header("if-match");
@@ -108,7 +108,7 @@ impl Change<'_> {
         &self,
         at: &At<'_>,
         loaded: &Loaded,
-        answer: Body,
+        answer: AnswerBody,
         kept: Option<(&str, &str)>,
     ) -> Result<Option<Answer>, Problem> {
         let epoch = loaded.epoch.unwrap_or(0);
@@ -129,7 +129,7 @@ impl Change<'_> {
         &self,
         at: &At<'_>,
         loaded: &Loaded,
-        change: gateward_admin::Change,
+        change: Change,
         kept: Option<(&str, &str)>,
     ) -> Result<Option<Answer>, Problem> {
         let epoch = loaded.next_epoch();
@@ -222,7 +222,7 @@ impl Change<'_> {
         let pending = lane::client::push(self.app, &kept.changed_tenant, lanes, &push).await;
         let body: Map<String, Json> = gateward_admin::read_record(&kept.body)?;
         self.carry_out_in_lane(&body, kept.epoch).await?;
-        let body = Body { body, revision: None };
+        let body = AnswerBody { body, revision: None };
         respond(self.app, self.tenant, kept.status, body, &pending, true).map(Some)
     }
 

@@ -10,7 +10,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::route::Route;
 use worker::Date;
 
-use self::change::Change;
+use self::change::ChangeRequest;
 use self::response::respond;
 use crate::answer::{Answer, Answered};
 use crate::app::App;
@@ -50,7 +50,9 @@ pub async fn answer(
     let now_ms = Date::now().as_millis();
     match asked.asked()? {
         Asked::Write { tenant, write } => {
-            Change { request, app, caller, tenant: &tenant, write: &*write, body }.make().await
+            ChangeRequest { request, app, caller, tenant: &tenant, write: &*write, body }
+                .make()
+                .await
         }
         Asked::One { statement, view } => {
             let rows = records(app, &statement).await?;

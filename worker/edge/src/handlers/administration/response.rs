@@ -1,6 +1,6 @@
 //! The response to an administrator.
 
-use gateward_admin::Answer as Body;
+use gateward_admin::AnswerBody;
 use gateward_core::credential::locator;
 use gateward_core::etag::etag;
 use gateward_core::warrant::key::PublicKey;
@@ -17,7 +17,7 @@ pub fn respond(
     app: &App,
     tenant: &str,
     status: u16,
-    Body { mut body, revision }: Body,
+    AnswerBody { mut body, revision }: AnswerBody,
     pending_lanes: &[u16],
     replayed: bool,
 ) -> Answered {

@@ -14,6 +14,7 @@ use gateward_core::gate::proxy::Visibility;
 use gateward_core::json::Json;
 use gateward_core::log::{Event, Line};
 use gateward_core::mcp::action::INSTRUCTION;
+use gateward_core::mcp::error::RpcError;
 use gateward_core::mcp::message::Message;
 use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
@@ -30,7 +31,7 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::Request;
 use crate::lane;
-use crate::lane::client::{Judged, Refused};
+use crate::lane::client::{LaneAnswer, Refused};
 use crate::lane::instructions;
 use crate::log;
 use crate::warrants;
@@ -50,6 +51,8 @@ pub struct McpClient {
     /// The members that all commands of this agent have in common.
     pub template: GateCommand,
     pub era: Era,
+    /// Whether its messages are in a batch.
+    pub in_batch: bool,
     /// The session id that the server issued.
     pub session: Option<String>,
     /// Requests that the server has sent so far.
@@ -62,7 +65,7 @@ impl McpClient {
     pub fn new(app: &App, request: &Rc<Request>, mut template: GateCommand, era: Era) -> Self {
         let (app, request, asked) = (app.clone(), Rc::clone(request), Cell::new(0));
         let nonce = Cell::new(template.signature_nonce.take());
-        Self { app, request, template, era, session: None, asked, nonce }
+        Self { app, request, template, era, in_batch: false, session: None, asked, nonce }
     }
 
     /// Takes the trace that messages name in their `_meta` (SEP-414), unless a header named one. Of a batch, the
@@ -117,12 +120,14 @@ impl McpClient {
         log::write(&Line { tenant: Some(&self.template.tenant), ..line });
     }
 
-    pub fn seal(&self) -> Seal<'_> {
+    /// `call`: the call that a `requestState` belongs to.
+    pub fn seal<'a>(&'a self, call: Option<&'a GateCommand>) -> Seal<'a> {
         Seal {
             keys: &self.app.settings.mac_keys,
             tenant: &self.template.tenant,
             agent: &self.template.call.agent,
             server: &self.template.call.server,
+            action: call.map_or(&[], |command| command.call.action_hash.as_slice()),
         }
     }
 
@@ -130,9 +135,8 @@ impl McpClient {
     /// refusal has the request's `id`.
     pub fn open_session(&mut self, header: Option<&str>, id: Option<&str>) -> Result<(), Refusal> {
         if let (Era::Session, Some(sealed)) = (self.era, header) {
-            let opened = self.seal().open(Handle::Session, sealed).map(str::to_owned);
-            self.session =
-                Some(opened.map_err(|error| Refusal::new(self.era, &error.with_id(id)))?);
+            let opened = self.seal(None).open(Handle::Session, sealed).map(str::to_owned);
+            self.session = Some(opened.map_err(|error| self.refuse(id, error))?);
         }
         Ok(())
     }
@@ -161,11 +165,16 @@ impl McpClient {
         claims.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
     }
 
-    /// The warrant of a message, from its `_meta` or from headers.
+    /// The warrant of a message, from its `_meta` or from headers. In a batch, each call has a warrant of its own, and could
+    /// take all the time that one call may take.
     pub fn warrant(&self, message: &Message) -> Option<Carried> {
         let meta = message.params.get("_meta");
         let in_meta = Carried::in_member(meta.and_then(|meta| meta.get(carried::META)));
-        Carried::only(warrants::in_headers(&self.request), in_meta)
+        let carried = Carried::only(warrants::in_headers(&self.request), in_meta)?;
+        Some(match self.in_batch {
+            true => carried.refused("A call with a warrant must not be in a batch."),
+            false => carried,
+        })
     }
 
     /// The claims of a caller, whose run a run credential fixes.
@@ -220,7 +229,7 @@ impl McpClient {
 
     /// Sends a command to the lane. The first command of a signed request uses up its nonce; later ones have
     /// none.
-    pub async fn judge(&self, command: &GateCommand) -> Result<Judged, Refused> {
+    pub async fn judge(&self, command: &GateCommand) -> Result<LaneAnswer, Refused> {
         authentication::identify(&self.request, &self.app, command)?;
         let Some(nonce) = self.nonce.take() else {
             return lane::client::judge(&self.app.env, command).await;
@@ -234,6 +243,16 @@ impl McpClient {
             self.nonce.set(command.signature_nonce);
         }
         judged
+    }
+
+    /// The refusal of a message with an error.
+    pub fn refuse(&self, id: Option<&str>, error: RpcError) -> Refusal {
+        Refusal::new(self.era, &error.with_id(id))
+    }
+
+    /// The refusal of a message that the lane refused to decide.
+    pub fn refused(&self, id: Option<&str>, refused: Refused) -> Refusal {
+        Refusal::refused(&self.app, self.era, id, refused)
     }
 
     /// The refusal of a message when the lane's reply does not fit the command.

@@ -42,7 +42,7 @@ pub struct Forwarded {
 }
 
 /// The response to an HTTP request.
-pub enum Answer {
+pub enum McpResponse {
     /// A JSON text; may be empty.
     Message { head: Head, body: String },
     /// A stream of events that the server sends.
@@ -57,7 +57,7 @@ pub async fn exchange(
     body: Option<Forwarded>,
     decided: Vec<Rc<Passed>>,
     rate: RateFields,
-) -> Result<Answer, Refusal> {
+) -> Result<McpResponse, Refusal> {
     let (client, id) = (Rc::clone(&filter.client), filter.only_id());
     let mut exchange = Exchange { client, id, decided, rate, session: None };
     let (sent, held) = match exchange.send(&filter.upstream, fields, body) {
@@ -126,7 +126,11 @@ impl Exchange {
     }
 
     /// The client's stream of the server's events. The outcome is recorded at its end.
-    fn stream(self, filter: ResponseFilter, answer: UpstreamAnswer) -> Result<Answer, Refusal> {
+    fn stream(
+        self,
+        filter: ResponseFilter,
+        answer: UpstreamAnswer,
+    ) -> Result<McpResponse, Refusal> {
         let app = self.client.app.clone();
         let head = self.with_fields(stream_head(&app));
         // A session's own stream stays open as long as the session, so it needs fewer comments.
@@ -137,13 +141,13 @@ impl Exchange {
         let watch = if observes { Watch::LastPiece } else { Watch::Nothing };
         let done: Done = Box::new(move |ended, _| record(&app, &decided, ended));
         match answer.stream(head, Some((inspect, keep_alive_ms)), watch, Some(done)) {
-            Ok(response) => Ok(Answer::Stream(response)),
+            Ok(response) => Ok(McpResponse::Stream(response)),
             Err(_) => Err(client.undecided(id.as_deref())),
         }
     }
 
     /// The response when no request waits for the server: Gateward's own `answers`.
-    fn done(&self, answers: Vec<String>, batch: bool, answer: UpstreamAnswer) -> Answer {
+    fn done(&self, answers: Vec<String>, batch: bool, answer: UpstreamAnswer) -> McpResponse {
         drop(self.record(answer.refuse(Ending::Complete)));
         match answers.is_empty() {
             true if self.client.request.method == "DELETE" => self.message(200, String::new()),
@@ -159,7 +163,7 @@ impl Exchange {
         mut filter: ResponseFilter,
         batch: bool,
         answer: UpstreamAnswer,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<McpResponse, Refusal> {
         let (bytes, ended) = match answer.bytes().await {
             Ok(read) => read,
             Err(broken) => return Err(self.broken(&broken)),
@@ -185,10 +189,10 @@ impl Exchange {
         Ok(self.message(status, body))
     }
 
-    fn message(&self, status: u16, body: String) -> Answer {
+    fn message(&self, status: u16, body: String) -> McpResponse {
         let McpClient { app, request, era, .. } = &*self.client;
         let head = refusal::head(app, request, *era, status);
-        Answer::Message { head: self.with_fields(head), body }
+        McpResponse::Message { head: self.with_fields(head), body }
     }
 
     /// Adds the session and the rate limits to the head of a response.
@@ -253,5 +257,5 @@ fn refused_status(status: u16, in_session: bool) -> Option<RpcError> {
 fn sealed_session(client: &McpClient, answer: &UpstreamAnswer) -> Option<String> {
     let id = answer.header("mcp-session-id")?;
     let is_id = id.len() <= MAX_SESSION_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic());
-    (client.era == Era::Session && is_id).then(|| client.seal().seal(Handle::Session, &id))
+    (client.era == Era::Session && is_id).then(|| client.seal(None).seal(Handle::Session, &id))
 }

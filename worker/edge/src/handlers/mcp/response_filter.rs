@@ -8,16 +8,16 @@ use gateward_admin::ManifestSeen;
 use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
 use gateward_core::field::Name;
-use gateward_core::gate::proxy::{AnswerRules, InspectResults, Observe};
+use gateward_core::gate::proxy::{AnswerRules, InspectResults, Observe, Visibility};
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
-use gateward_core::log::{Event as Logged, Line};
+use gateward_core::log::{Event, Line};
 use gateward_core::mcp::answer::{self, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::method::{self, Listed, ServerRule};
 use gateward_core::mcp::review::{self, Asked};
-use gateward_core::mcp::sse::{self, Event, Splitter};
+use gateward_core::mcp::sse::{self, Splitter};
 use gateward_core::mcp::{Era, denial, response};
 use gateward_core::provenance::Observed;
 use gateward_core::provenance::part::{Kind, Part};
@@ -240,32 +240,12 @@ impl ResponseFilter {
         };
         let (mut seen, mut observed) = (Vec::new(), Observed::default());
         for page in pages.ok_or_else(unreadable)? {
-            let candidates = page.candidates();
-            let mut visible = match candidates.is_empty() {
-                true => Vec::new(),
-                false => {
-                    let nothing = Json::Object(Vec::new());
-                    let visible = self.client.visible(&pending.claims, candidates, nothing).await;
-                    let request_id = &self.client.app.request_id;
-                    visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
-                }
-            };
-            let mut attacks = false;
-            if let Some(rules) = &self.inspect {
-                let look = |item: &str| {
-                    let part = Part::new(Kind::Text, String::new(), Cow::Borrowed(item));
-                    let inspected = self.client.inspect(rules.server, &[part]);
-                    if inspected.withheld.is_some() {
-                        self.client.tell_withheld("an item of a list");
-                    }
-                    inspected
-                };
-                attacks = page.inspect(&mut visible, look);
-                if attacks {
-                    let problem = |why| denial::problem(&why, &self.client.app.request_id);
-                    self.found.mark(&self.client).await.map_err(problem)?;
-                }
-            }
+            let nothing = Json::Object(Vec::new());
+            let judged = self.client.visible(&pending.claims, page.candidates(), nothing).await;
+            let request_id = &self.client.app.request_id;
+            let mut visible =
+                judged.map_err(|refused| denial::problem(&refused.problem, request_id))?;
+            let attacks = self.inspect_items(&page, &mut visible).await?;
             self.register(page.unregistered(&visible));
             if let Some(observe) = &pending.observe {
                 let key = &self.client.app.settings.config.value_key;
@@ -295,8 +275,10 @@ impl ResponseFilter {
         if !self.untrusted.runs.is_empty() {
             review::name_as_registered(&mut result, &pending.method, self.client.server());
         }
-        let decision = pending.decided.as_ref().map(|passed| &passed.decision);
-        response::finish_result(&pending.method, &mut result, decision, era, &self.client.seal())?;
+        let decided = pending.decided.as_deref();
+        let seal = self.client.seal(decided.map(|passed| &passed.command));
+        let decision = decided.map(|passed| &passed.decision);
+        response::finish_result(&pending.method, &mut result, decision, era, &seal)?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
         let pinned = self.untrusted.runs.first().and_then(|it| it.instructions_sha256.as_deref());
         // The decision of a call marked the agent, but that mark may have ended by now.
@@ -308,6 +290,24 @@ impl ResponseFilter {
             }
         }
         Ok(result)
+    }
+
+    /// Has the shield inspect the items of a list. Returns whether one that stays taints; then the runs are marked.
+    async fn inspect_items(&self, page: &Page, seen: &mut [Visibility]) -> Result<bool, RpcError> {
+        let Some(rules) = &self.inspect else { return Ok(false) };
+        let attacks = page.inspect(seen, |item| {
+            let part = Part::new(Kind::Text, String::new(), Cow::Borrowed(item));
+            let inspected = self.client.inspect(rules.server, &[part]);
+            if inspected.withheld.is_some() {
+                self.client.tell_withheld("an item of a list");
+            }
+            inspected
+        });
+        if attacks {
+            let problem = |why| denial::problem(&why, &self.client.app.request_id);
+            self.found.mark(&self.client).await.map_err(problem)?;
+        }
+        Ok(attacks)
     }
 
     /// Registers new or changed tools in the background. They then wait for approval.
@@ -329,7 +329,7 @@ impl ResponseFilter {
             let tenant = &client.template.tenant;
             if let Err(problem) = change_as_gateward(&client.app, tenant, &seen).await {
                 let detail = format!("server `{}`: {}", client.server(), problem.detail);
-                let line = client.app.line(Logged::ToolsNotRegistered, detail);
+                let line = client.app.line(Event::ToolsNotRegistered, detail);
                 log::write(&Line { tenant: Some(tenant), ..line });
             }
         });
@@ -424,7 +424,7 @@ impl ResponseFilter {
 
     /// Filters a whole event.
     async fn event(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        let Some(event) = Event::read(&bytes) else { return Vec::new() };
+        let Some(event) = sse::Event::read(&bytes) else { return Vec::new() };
         self.resumable |= event.has_id();
         let Some(data) = event.data.as_deref().filter(|_| event.is_message()) else {
             // Pass on comments, which keep the connection alive, and events that have only an id.

@@ -58,7 +58,7 @@ impl GateLane {
         self.set_alarm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
-        match self.flush_due(&settings).await {
+        match self.run_once(&settings).await {
             Ok(next) => self.arm_next(next).await,
             Err(Failure(error)) => {
                 self.log(Event::AlarmFailed, &format!("next run in {interval_ms} ms: {error}"));
@@ -68,33 +68,48 @@ impl GateLane {
     }
 
     /// One run. Returns when the next one is due.
-    async fn flush_due(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
-        let interval_ms = settings.config.flush_interval_ms;
+    async fn run_once(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
         self.include_new_events(settings).await;
+        let (tasks, pause_ms) = self.run_tasks(settings).await;
+        self.next_alarm(settings, tasks, pause_ms).await
+    }
+
+    /// Flushes, and runs the tasks that ask others. Goes on flushing while a webhook, a witness, a lane or D1 hangs.
+    /// Returns also the pause until the next flush.
+    async fn run_tasks(&self, settings: &Settings) -> (Tasks, Option<u64>) {
         let mut pause_ms = self.flush_once(settings).await;
-        let (told, witnesses_due_ms, pushed, head_due_ms) = {
-            let all = async {
-                let told = self.send_to_webhook(settings).await;
-                let witnesses_due_ms = self.ask_witnesses(settings).await;
-                let pushed = self.push_again().await;
-                let head_due_ms = self.tell_head(settings).await;
-                if self.failed_flushes.get() > 0 {
-                    // If D1 does not take this either, metrics show it later. The log has the flush's error.
-                    let _ = self.report_failure().await;
-                }
-                (told, witnesses_due_ms, pushed, head_due_ms)
+        let mut tasks = pin!(async {
+            let tasks = Tasks {
+                told: self.send_to_webhook(settings).await,
+                witnesses_due_ms: self.ask_witnesses(settings).await,
+                pushed: self.push_again().await,
+                head_due_ms: self.tell_head(settings).await,
             };
-            let mut all = pin!(all);
-            loop {
-                // Go on flushing while a webhook, a witness, a lane or D1 hangs.
-                let pause = Duration::from_millis(pause_ms.unwrap_or(interval_ms));
-                match select(all.as_mut(), pin!(Delay::from(pause))).await {
-                    Either::Left((ended, _)) => break ended,
-                    Either::Right(_) => pause_ms = self.flush_once(settings).await,
-                }
+            if self.failed_flushes.get() > 0 {
+                // If D1 does not take this either, metrics show it later. The log has the flush's error.
+                let _ = self.report_failure().await;
             }
-        };
-        pushed?;
+            tasks
+        });
+        loop {
+            let pause =
+                Duration::from_millis(pause_ms.unwrap_or(settings.config.flush_interval_ms));
+            match select(tasks.as_mut(), pin!(Delay::from(pause))).await {
+                Either::Left((ended, _)) => return (ended, pause_ms),
+                Either::Right(_) => pause_ms = self.flush_once(settings).await,
+            }
+        }
+    }
+
+    /// Prunes if that is due, and returns when the next alarm is due.
+    async fn next_alarm(
+        &self,
+        settings: &Settings,
+        tasks: Tasks,
+        pause_ms: Option<u64>,
+    ) -> std::result::Result<Next, Failure> {
+        let interval_ms = settings.config.flush_interval_ms;
+        tasks.pushed?;
         let prune_at_ms = self.prune_if_due(settings).await?;
         let now_ms = Date::now().as_millis();
         let (expiry, delivery, push, windows) = self.with_lane(|lane, storage| {
@@ -104,7 +119,7 @@ impl GateLane {
             let windows = lane.prune_windows(storage, now_ms)?;
             Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?, windows))
         })?;
-        let delivery = match told {
+        let delivery = match tasks.told {
             Ok(()) => delivery,
             Err(Failure(error)) => {
                 self.log(Event::WebhookOutboxFailed, &error);
@@ -126,7 +141,7 @@ impl GateLane {
         let windows_ms = windows.map(|at_ms| after(at_ms).max(pause_ms.unwrap_or_default()));
         let others = others
             .into_iter()
-            .chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)))
+            .chain([tasks.witnesses_due_ms, tasks.head_due_ms?].map(|at| at.map(after)))
             .chain([windows_ms]);
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
@@ -443,6 +458,16 @@ impl GateLane {
         }
         Ok(Progress::More)
     }
+}
+
+/// How a run's tasks ended that ask others.
+struct Tasks {
+    /// Messages to the webhook.
+    told: std::result::Result<(), Failure>,
+    witnesses_due_ms: Option<u64>,
+    /// Epochs that lanes had not confirmed.
+    pushed: std::result::Result<(), Failure>,
+    head_due_ms: std::result::Result<Option<u64>, Failure>,
 }
 
 /// When the next alarm is due, in milliseconds from now.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use futures_util::future::join;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
-use gateward_core::lane::{self, Called, Lane};
+use gateward_core::lane::{self, CallResult, Lane};
 use gateward_core::limit::lease::Need;
 use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -253,9 +253,9 @@ impl GateLane {
             let called =
                 lane.call(storage, (engine, config), command, &records, answers, now_ms)?;
             Ok(Ok(match called {
-                Called::Decided(reply) => Stepped::Decided(reply),
-                Called::NotCounted(requests) => Stepped::NotCounted(requests),
-                Called::NotLeased(needs) => {
+                CallResult::Decided(reply) => Stepped::Decided(reply),
+                CallResult::NotCounted(requests) => Stepped::NotCounted(requests),
+                CallResult::NotLeased(needs) => {
                     let lanes = records.tenant.as_ref().and_then(|tenant| tenant.lanes);
                     Stepped::NotLeased(needs, lanes.unwrap_or(1))
                 }

@@ -312,7 +312,7 @@ impl GateLane {
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
     let status = if reply.terminal { TERMINAL } else { reply.status };
     Head::new(status, request_id)
-        .rate_limit(reply.rate, reply.rate_limit.as_deref(), &reply.limits)
+        .rate_headers(reply.rate_headers.as_ref())
         .retry_after(reply.retry_after_s)
         .with(&reply.body)
 }

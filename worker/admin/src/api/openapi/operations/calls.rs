@@ -6,7 +6,7 @@ use gateward_core::approval::{
 use gateward_core::call::outcome::OutcomeRequest;
 use gateward_core::call::run::{ReportRequest, StartRequest};
 use gateward_core::field::Name;
-use gateward_core::gate::Response as AuthorizeResponse;
+use gateward_core::gate::AuthorizeResponse;
 use gateward_core::problem::ProblemCode::{
     AgentMismatch, CallDenied, EnvironmentMismatch, InvalidField, JournalFull, LaneUnavailable,
     RateLimited, RequestIdConflict, StateConflict, WarrantRefused,

@@ -1,22 +1,22 @@
-//! How many records a tenant may write in a UTC day, so that it cannot fill the database that it
+//! How many rows and bytes a tenant may write in a UTC day, so that it cannot fill the database that it
 //! shares with others.
 //!
-//! A tenant's budget is split evenly over its lanes. Each lane counts what it wrote itself: the rows of its
-//! journal, and the bytes of these rows and of the rows of runs. Only calls are denied when the budget is
-//! used up. Outcomes of calls that were forwarded, decisions on approvals, and restores are still written.
+//! The tenant's bounds are split evenly over its lanes. Each lane counts what it wrote itself: the rows of its
+//! journal, and the bytes of these rows and of the rows of runs. Only calls are denied when a bound is
+//! reached. Outcomes of calls that were forwarded, decisions on approvals, and restores are still written.
 
 use crate::registry::TenantRecord;
 
 /// Rows that a tenant may write in a day by default: three a second, all day long. A row takes
-/// about 2.4 KB in D1, so they take 0.6 GB of D1's 10 GB. A tenant that uses its whole budget every
-/// day shows up in the audit for 17 days before the database is full.
+/// about 2.4 KB in D1, so they take 0.6 GB of D1's 10 GB. A tenant that writes as many every day
+/// shows up in the audit for 17 days before the database is full.
 pub const DEFAULT_ROWS_PER_DAY: u32 = 250_000;
 
 /// Bytes of journal rows that a tenant may write in a day by default: [`DEFAULT_ROWS_PER_DAY`]
 /// ordinary rows of 2 KB. With its indexes, D1 takes about 1.2 times as much.
 pub const DEFAULT_BYTES_PER_DAY: u32 = 500_000_000;
 
-/// The percentage of the budget at which the audit warns.
+/// The percentage of a bound at which the audit warns.
 const NEAR_PERCENT: u64 = 80;
 
 /// What a lane has written in one UTC day.
@@ -26,23 +26,23 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// The part of the budget that is used up.
+/// The bound that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
     Rows,
     Bytes,
 }
 
-/// A lane's share of its tenant's budget.
+/// A lane's share of the rows and bytes that its tenant may write in a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct DailyRows {
     rows: u64,
     bytes: u64,
 }
 
-impl Budget {
-    /// Shares are rounded up, so together they exceed the budget by less than one row or byte per
-    /// lane.
+impl DailyRows {
+    /// Shares are rounded up, so together they exceed the tenant's bound by less than one row or byte
+    /// per lane.
     #[must_use]
     pub fn of(tenant: Option<&TenantRecord>) -> Self {
         let lanes = tenant.and_then(|tenant| tenant.lanes).unwrap_or(1).max(1);
@@ -55,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// The part that `written` has reached.
+    /// The bound that `written` has reached.
     #[must_use]
     pub fn exhausted(self, written: Written) -> Option<Exhausted> {
         if written.rows >= self.rows {
@@ -100,14 +100,14 @@ mod tests {
             (Some(4), Some(10), Some(1_000), (3, 250)),
             (Some(4), Some(1), None, (1, defaults.1 / 4)),
         ] {
-            let budget = Budget::of(Some(&tenant(lanes, rows, bytes)));
-            assert_eq!((budget.rows, budget.bytes), expected, "{lanes:?} {rows:?} {bytes:?}");
+            let share = DailyRows::of(Some(&tenant(lanes, rows, bytes)));
+            assert_eq!((share.rows, share.bytes), expected, "{lanes:?} {rows:?} {bytes:?}");
         }
     }
 
     #[test]
     fn the_audit_warns_at_80_percent_and_the_bound_ends_at_100() {
-        let budget = Budget { rows: 10, bytes: 100 };
+        let share = DailyRows { rows: 10, bytes: 100 };
         for (rows, bytes, exhausted, events) in [
             (0, 0, None, vec![]),
             (7, 79, None, vec![]),
@@ -131,8 +131,8 @@ mod tests {
             ),
         ] {
             let written = Written { rows, bytes };
-            assert_eq!(budget.exhausted(written), exhausted, "{rows} {bytes}");
-            assert_eq!(budget.events(written).collect::<Vec<_>>(), events, "{rows} {bytes}");
+            assert_eq!(share.exhausted(written), exhausted, "{rows} {bytes}");
+            assert_eq!(share.events(written).collect::<Vec<_>>(), events, "{rows} {bytes}");
         }
     }
 }

@@ -34,7 +34,7 @@ impl Lane {
     pub fn stored_registry(storage: &impl LaneSql) -> Result<(u64, Option<u64>), StorageError> {
         let confirmed = meta(storage, CONFIRMED)?;
         let confirmed = confirmed.map(|at_ms| at_ms.parse()).transpose();
-        Ok((Self::noted_epoch(storage)?, confirmed.map_err(|_| unreadable("a confirmation"))?))
+        Ok((Self::stored_epoch(storage)?, confirmed.map_err(|_| unreadable("a confirmation"))?))
     }
 
     /// Stores records that D1 returned at `epoch`. Records of an older epoch than the stored one
@@ -49,7 +49,7 @@ impl Lane {
         asked_at_ms: u64,
         records: &[StoredRecord],
     ) -> Result<(), StorageError> {
-        let stored = Self::noted_epoch(storage)?;
+        let stored = Self::stored_epoch(storage)?;
         if epoch < stored {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Lane {
     ///
     /// [`StorageError`]: then the lane must not confirm the push.
     pub fn take_push(storage: &impl LaneSql, push: &EpochPush) -> Result<(), StorageError> {
-        let stored = Self::noted_epoch(storage)?;
+        let stored = Self::stored_epoch(storage)?;
         if push.epoch <= stored {
             // Written anyway, so that an object that was replaced cannot answer.
             return set_meta(storage, EPOCH, stored.to_string());
@@ -100,7 +100,7 @@ impl Lane {
     ) -> Result<Vec<StoredRecord>, StorageError> {
         let mut found = Vec::new();
         let same_shape = meta(storage, SHAPE)?.as_deref() == Some(RECORDS_SHAPE);
-        if Self::noted_epoch(storage)? != epoch || !same_shape {
+        if Self::stored_epoch(storage)? != epoch || !same_shape {
             return Ok(found);
         }
         for (kind, name) in needed(command) {
@@ -118,7 +118,7 @@ impl Lane {
     }
 
     /// The newest epoch that the lane stored.
-    pub(super) fn noted_epoch(storage: &impl LaneSql) -> Result<u64, StorageError> {
+    pub(super) fn stored_epoch(storage: &impl LaneSql) -> Result<u64, StorageError> {
         match meta(storage, EPOCH)? {
             Some(epoch) => epoch.parse().map_err(|_| unreadable("the epoch")),
             None => Ok(0),
