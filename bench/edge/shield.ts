@@ -7,7 +7,7 @@
 import { KINDS, TENANT } from "./kinds.ts";
 import { mixedRound, type Round, warmUp } from "./load.ts";
 import { pairedRounds, PAIRING_VARS, ROUND_SECONDS } from "./pairs.ts";
-import { demoHeaders, programArguments, type Worker, withWorkers } from "./workers.ts";
+import { demoHeaders, programArguments, register, type Worker, withWorkers } from "./workers.ts";
 
 const LOAD = { connections: 16, seconds: ROUND_SECONDS };
 const PAIRS = { short: { min: 15, max: 30 }, full: { min: 30, max: 120 } };
@@ -26,13 +26,11 @@ const { body, expected } = KINDS.allow_read;
 /** The kind's call with parameters of about this size. */
 function sized(bytes: number) {
   const parameters = { ...body.tool_call.parameters, query: TEXT.repeat(Math.ceil(bytes / TEXT.length)).slice(0, bytes) };
-  return { body: JSON.stringify({ ...body, tool_call: { ...body.tool_call, parameters } }), headers: demoHeaders() };
+  return { body: JSON.stringify({ ...body, tool_call: { ...body.tool_call, action: TOOL.tool, parameters } }), headers: demoHeaders() };
 }
 
-/** The text is in a parameter that the tool's schema does not have. */
-async function acceptAny({ db }: Worker): Promise<void> {
-  await db.prepare("UPDATE tools SET input_schema = NULL WHERE tenant = ?1").bind(TENANT).run();
-}
+/** A tool that reads. The bundle does not declare its arguments, so it takes the text. */
+const TOOL = { server: "github", tool: "search_issues", mutates: false, risk: "low" } as const;
 
 async function turnOff({ db }: Worker): Promise<void> {
   const modes = JSON.stringify(Object.fromEntries(CATEGORIES.map((category) => [category, "off"])));
@@ -45,7 +43,7 @@ async function measure({ full, build }: { full: boolean; build: string }) {
     if (on === undefined || off === undefined) throw new Error("two workers were started");
     await turnOff(off);
     for (const worker of [on, off]) {
-      await acceptAny(worker);
+      await register(worker.db, { tools: [TOOL] });
       await warmUp(worker);
     }
     const found: unknown[] = [];
