@@ -123,7 +123,7 @@ fn main() {
         }
         best.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         best.truncate(KEPT);
-        // Half of what follows is new, so that the search does not end at the first peak.
+        // Half of the next texts are new. So the search does not end at the first text that is dearer than its neighbours.
         let mut next: Vec<String> = best.iter().flat_map(|(_, it)| it.fragments.clone()).collect();
         let all = fragments();
         let step = (all.len() / next.len().max(1)).max(1);

@@ -176,15 +176,14 @@ pub fn own_limits<'a>(
     [
         agent.map(|it| (agent_book(&command.call.agent), it.limits.as_slice())),
         credential.map(|it| {
-            let first = it.first_key_id.as_deref().unwrap_or(&command.key_id);
-            (credential_book(first), it.limits.as_slice())
+            (credential_book(first_key_id(records, &command.key_id)), it.limits.as_slice())
         }),
     ]
 }
 
 /// The first of the credentials that were rotated into the call's own.
-pub fn first_key_id<'a>(facts: &'a Facts<'_>, key_id: &'a str) -> &'a str {
-    let credential = facts.records.credential.as_ref();
+pub fn first_key_id<'a>(records: &'a CallRecords, key_id: &'a str) -> &'a str {
+    let credential = records.credential.as_ref();
     credential.and_then(|it| it.first_key_id.as_deref()).unwrap_or(key_id)
 }
 
@@ -223,7 +222,7 @@ pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<
         decision_id: decision_id.to_owned(),
         ends_at_ms: facts.now_ms.saturating_add(wait_ms),
         agent: draft.command.call.agent.clone(),
-        credential: first_key_id(facts, &draft.command.key_id).to_owned(),
+        credential: first_key_id(facts.records, &draft.command.key_id).to_owned(),
         forwarded,
         takes,
     });

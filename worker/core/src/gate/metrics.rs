@@ -30,7 +30,7 @@ pub fn counted(draft: &Draft<'_>) -> CountedDecision {
         (true, true) => ShownNames::ServerAndTool,
     };
     // A credential keeps its name when it is rotated, so that rotations do not use up the names that a metric can have.
-    let key_id = first_key_id(facts, &draft.command.key_id);
+    let key_id = first_key_id(facts.records, &draft.command.key_id);
     let credential = KeyHash::new(facts.config.key_id_key.hash(key_id.as_bytes()));
     CountedDecision::new(credential, names)
 }

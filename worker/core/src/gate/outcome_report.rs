@@ -33,7 +33,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<DraftResult, Stop> {
     // Callers without a credential cannot settle: any credential of the agent does it for them.
     let own = |it: &&Reservation| {
         it.agent == command.call.agent
-            && (it.credential == first_key_id(facts, &command.key_id)
+            && (it.credential == first_key_id(facts.records, &command.key_id)
                 || it.credential == locator::KEY_ID)
     };
     // The alarm that ends reservations may be late.

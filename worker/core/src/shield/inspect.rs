@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, gravest_first};
+use super::left::{FORM_BYTES, Left, NESTED_BYTES, READINGS};
 use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, begins_as_json, each_literal, each_text};
 use super::rule::{Rule, Rules};
@@ -22,26 +23,6 @@ use crate::shield::signs;
 /// Times that a text is decoded as a whole: base64 of base64 of base64, JSON in a text that is JSON, or base64 of data that
 /// was compressed twice.
 const MAX_LAYERS: usize = 3;
-
-/// Bytes of a call's arguments that are read: more than a request may have.
-const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
-
-/// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
-const MAX_INFLATED_BYTES: usize = 128 * 1024;
-
-/// What each decoded form of a text takes from [`Left::again`], besides its bytes. To decode a short text and to read it
-/// again costs many times what its bytes cost otherwise.
-const FORM_BYTES: usize = 64;
-
-/// What a text that is JSON takes, and what each text in it takes besides its bytes.
-const NESTED_BYTES: usize = 16;
-
-/// What each text adds to [`Left::again`], in times of its bytes. JSON with escapes in its texts is read twice again, and its
-/// quotes cost more than their bytes.
-const READINGS: usize = 6;
-
-/// What the texts of a call's arguments may take beyond what they add: about four thousand short texts that are encoded.
-const MAX_ARGUMENT_AGAIN_BYTES: usize = 160 * 1024;
 
 /// The beginning of places that are not in the arguments. No JSON Pointer begins like this.
 pub const BESIDE: &str = "request";
@@ -106,7 +87,7 @@ impl Shield {
         (resource, arguments, beside): (&str, &Json, &Json),
         roles: Option<&ArgumentRoles>,
     ) -> Findings {
-        let left = Left { again: MAX_ARGUMENT_AGAIN_BYTES, ..Left::of(MAX_ARGUMENT_BYTES) };
+        let left = Left::of_arguments();
         let mut inspection = self.begin(tenant, Some(key), left);
         inspection.text(resource, Leaf::at(Path::ROOT, false));
         inspection.roles = roles.filter(|roles| !roles.0.is_empty());
@@ -188,22 +169,6 @@ impl Shield {
             is_found: false,
             truncated: false,
         }
-    }
-}
-
-/// What may still be read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Left {
-    pub bytes: usize,
-    /// Bytes of compressed data.
-    inflated: usize,
-    /// Bytes that may be read again, in a decoded form or in a text that is JSON, as [`signs::cost`] counts them.
-    again: usize,
-}
-
-impl Left {
-    pub const fn of(bytes: usize) -> Self {
-        Self { bytes, inflated: MAX_INFLATED_BYTES, again: bytes }
     }
 }
 

@@ -17,6 +17,7 @@ mod automaton;
 pub mod detect;
 mod findings;
 mod inspect;
+mod left;
 pub mod matcher;
 mod mode;
 mod path;

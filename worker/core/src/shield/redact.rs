@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::inspect::{Left, Match, Reading, Shield};
+use super::inspect::{Match, Reading, Shield};
+use super::left::Left;
 use super::mode::Category;
 use super::path::{begins_as_json, has_digits, name_of_value};
 use crate::json::{self, Json, sort_fields};
