@@ -261,11 +261,14 @@ test("calls that need the same records share one load, and a lane that fails log
   expect(since.length).toBeLessThan(20);
 });
 
+/** A flush that fails writes its next alarm, which takes milliseconds: the lock waits for it. */
+const LOCK_WAIT_MS = 5_000;
+
 /** Locks the storage of a tenant's lane; returns what unlocks it. */
 function lockStorage({ name }: Tenant): () => void {
   const files = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((file) => file.includes("GateLane") && file.endsWith(".sqlite"));
   for (const file of files) {
-    const storage = new DatabaseSync(join(state, file));
+    const storage = new DatabaseSync(join(state, file), { timeout: LOCK_WAIT_MS });
     const isLane = storage.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").get() !== undefined;
     if (isLane && storage.prepare("SELECT 1 FROM meta WHERE name = 'identity' AND value = ?").get(`${name}/0`) !== undefined) {
       storage.exec("BEGIN IMMEDIATE");
