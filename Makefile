@@ -84,7 +84,7 @@ wasm-report: setup ## write what the deployed Wasm contains into docs/performanc
 	@GATEWARD_PROFILE=release npm run --silent build
 	@npm run --silent wasm-report
 
-deploy: check test ## deploy to Cloudflare; a dry run if no account is set up
+deploy: check test ## deploy to Cloudflare; without an account, a dry run that exits with an error
 	npm run --silent deploy
 
 clean: ## remove build results and the local database; keep the installed tools

@@ -248,7 +248,7 @@ export class GateLane extends DurableObject {
   }
 
   #journal({ seq, now, hash, agent, fingerprint, row }) {
-    this.#sql.exec(this.#lane.INSERT, seq, now, hash, agent, JSON.stringify(this.#state), null, fingerprint, null, row);
+    this.#sql.exec(this.#lane.INSERT, seq, now, hash, agent, JSON.stringify(this.#state), null, fingerprint, null, row, null);
     this.#agent = agent;
     this.#head = { seq, hash };
     return this.#alarmIsSet ? undefined : this.#arm(this.#intervalMs);

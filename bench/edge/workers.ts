@@ -232,7 +232,7 @@ export function readStatements(): { lane: Statements; d1: Statements } {
   const read = (files: string[]) => constantsIn(files.map((file) => readFileSync(file, "utf8")).join("\n"));
   const statements = { d1: read(STATEMENTS.d1), lane: read(STATEMENTS.lane) };
   // The floor binds its values by position.
-  if ((String(statements.lane.INSERT).match(/\?\d+/g) ?? []).length !== 9) {
+  if ((String(statements.lane.INSERT).match(/\?\d+/g) ?? []).length !== 10) {
     throw new Error(`${STATEMENTS.lane}: the journal's columns changed; change ${FLOOR} with them`);
   }
   return statements;

@@ -102,7 +102,8 @@ describe("a change of a protected group", () => {
     await decided(ann, "approve", id);
     expect(await decided(ben, "approve", id)).toMatchObject({ status: "approved" });
 
-    // What was approved is this body, for this person.
+    // What was approved is this body and this query, for this person.
+    expectCode(await demo.api.post("/v1/credentials?last=true", body, approved(id)), 409, "state_conflict");
     expectCode(await ann.post("/v1/credentials", body, approved(id)), 409, "state_conflict");
     expectCode(await demo.api.post("/v1/credentials", { ...body, signed: true }, approved(id)), 409, "state_conflict");
     const issued = await demo.api.post<NewCredential>("/v1/credentials", body, approved(id));

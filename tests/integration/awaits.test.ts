@@ -28,6 +28,7 @@ const PROMISES: [file: string, name: string, limit: string][] = [
   ["io.rs", "body", "limit_ms"],
   ["io.rs", "read", "limit_ms"],
   ["io.rs", "post", "limit_ms"],
+  ["io.rs", "answered", "limit_ms"],
   ["io.rs", "text", "limit_ms"],
   ["io.rs", "bytes", "limit_ms"],
   ["io.rs", "send", "limit_ms"],
@@ -51,22 +52,22 @@ describe("what is awaited outside", () => {
   });
 
   test("becomes a future of Rust's only here", () => {
-    expect(found(".rs", /JsFuture::from\(/g)).toEqual({
-      "d1/flush.rs: JsFuture::from(": 1,
-      "d1/mod.rs: JsFuture::from(": 1,
-      "http.rs: JsFuture::from(": 2,
-      "lane/client.rs: JsFuture::from(": 3,
-      "lane/object/webhook.rs: JsFuture::from(": 1,
-      "lane/object/witness.rs: JsFuture::from(": 1,
-      // One is the request's own context, which settles when it is dropped.
-      "upstream/relay.rs: JsFuture::from(": 3,
+    expect(found(".rs", /\b(?<!fn )settled\(/g)).toEqual({
+      "d1/flush.rs: settled(": 1,
+      "d1/mod.rs: settled(": 1,
+      "http.rs: settled(": 2,
+      "lane/client.rs: settled(": 4,
+      "lane/object/webhook.rs: settled(": 1,
+      "lane/object/witness.rs: settled(": 1,
+      "upstream/relay.rs: settled(": 2,
     });
+    expect(found(".rs", /JsFuture::from\(/g)).toEqual({});
   });
 
   test("is awaited by JavaScript within a limit", () => {
     expect(found(".js", /\.(?:fetch|all|batch|arrayBuffer|text|json)\(|\bfetch\(/g)).toEqual({
       "io.js: .arrayBuffer(": 2,
-      "io.js: .text(": 1,
+      "io.js: .text(": 2,
       "io.js: .all(": 2,
       "io.js: .batch(": 1,
       "io.js: .fetch(": 1,
@@ -76,11 +77,12 @@ describe("what is awaited outside", () => {
       // What the runtime calls, and the Rust half of it.
       "entry.js: fetch(": 2,
       "entry.js: .fetch(": 2,
-      // Its own timer aborts it.
+      // Its own timer aborts them.
+      "upstream/relay.js: .arrayBuffer(": 1,
       "upstream/relay.js: fetch(": 1,
     });
     const [, io] = sources(".js").find(([file]) => file === "io.js") ?? ["", ""];
-    for (const awaited of ["request.arrayBuffer()", "response.text()", "response.arrayBuffer()", "fetch(HOP_URL, { method: \"POST\", body: body.slice() })", "sent", "ran", "env[binding].prepare(sql).all()"]) {
+    for (const awaited of ["request.arrayBuffer()", "response.text()", "response.arrayBuffer()", "hop(env, name, body)", "hop(env, name, body).then(read)", "sent", "ran", "env[binding].prepare(sql).all()"]) {
       expect(io.replace(/\s+/g, " "), awaited).toMatch(new RegExp(`within\\([^;]*${awaited.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}, limitMs`));
     }
   });

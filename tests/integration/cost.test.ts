@@ -68,10 +68,10 @@ test("warm, a call under a limit of its agent's requests costs as much as one wi
 });
 
 test.each<[string, Pick<LimitRequest, "subject_kind" | "subject" | "rule">, number]>([
-  ["a quota of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "quota", max: "1000", window: "month" } }, 2],
-  // The decision, what was used, and the reservation that a report can settle.
-  ["an amount of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "amount", max: "1000", pointer: "/number", window: "month" } }, 3],
-  ["a quota of the tenant, of which its lane has a lease", { subject_kind: "tenant", subject: "*", rule: { kind: "quota", max: "1000", window: "month" } }, 2],
+  ["a quota of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "quota", max: "1000", window: "month" } }, 1],
+  // The decision with what was used, and the reservation that a report can settle.
+  ["an amount of its agent", { subject_kind: "agent", subject: "coder", rule: { kind: "amount", max: "1000", pointer: "/number", window: "month" } }, 2],
+  ["a quota of the tenant, of which its lane has a lease", { subject_kind: "tenant", subject: "*", rule: { kind: "quota", max: "1000", window: "month" } }, 1],
 ])("warm, a call under %s costs one hop, no D1, and its rows", async (_, limit, rows) => {
   const tenant = await gateward.tenant();
   const { token } = await tenant.agent();
@@ -145,6 +145,34 @@ test("warm, a call that is forwarded costs one hop before its server is asked, a
       expect(asked - before).toBe(1);
       await eventually("the outcome is told", async () => (await hops()) - before === 2);
     }
+  } finally {
+    await upstream.close();
+  }
+});
+
+test("a list with a tool that cannot be registered reads D1 once in some seconds, and not each time", async () => {
+  const statements = async () => Number((await gateward.request("/healthz")).headers.get("x-spent-statements"));
+  const upstream = await Upstream.start();
+  try {
+    const tool = { name: "record", inputSchema: { type: "object" as const } };
+    const tenant = await gateward.tenant(mcpRows("lister", [tool], { url: upstream.url("/mcp") }));
+    const { token } = await tenant.agent();
+    const unusable = { name: "unusable", inputSchema: { type: "object", $ref: "https://example.com/schema" } };
+    upstream.answer = (exchange, response) => {
+      const { id } = JSON.parse(exchange.text) as { id: number };
+      json({ jsonrpc: "2.0", id, result: { resultType: "complete", tools: [tool, unusable] } })(exchange, response);
+    };
+    const list = async () => {
+      const { result } = await answerIn(await post(endpoint(gateward, "lister"), token, "tools/list"));
+      expect((result?.tools as { name: string }[]).map(({ name }) => name)).toEqual(["record"]);
+    };
+    await list();
+    const before = await statements();
+    const lists = 20;
+    for (let at = 0; at < lists; at++) await list();
+    // The reads are in the background.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await statements()) - before).toBeLessThan(lists / 2);
   } finally {
     await upstream.close();
   }

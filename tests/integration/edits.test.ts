@@ -188,13 +188,17 @@ describe("Idempotency-Key", () => {
     expect(rotatedAgain.body).toEqual({ ...rotated.body, token: null, signing_key: null });
   });
 
-  test("the key with another body, or at another path, is refused", async () => {
+  test("the key with another body, at another path, or with another query, is refused", async () => {
     const idempotencyKey = "reused";
     expect((await api.post("/v1/bans", ban(2), { idempotencyKey })).status).toBe(201);
     expectCode(await api.post("/v1/bans", ban(3), { idempotencyKey }), 422, "idempotency_key_reused");
     expectCode(await api.post("/v1/groups", { group: "reused" }, { idempotencyKey }), 422, "idempotency_key_reused");
     expectCode(await api.post("/v1/agents/coder/freeze", undefined, { idempotencyKey }), 422, "idempotency_key_reused");
     expect(await api.read("/v1/agents/coder")).toMatchObject({ frozen: false });
+    const { key_id } = (await api.post<IssuedCredential>("/v1/credentials", issue)).body;
+    const revoke = (query: string) => api.post(`/v1/credentials/${key_id}/revoke${query}`, undefined, { idempotencyKey: "revoke" });
+    expect((await revoke("")).status).toBe(200);
+    expectCode(await revoke("?last=true"), 422, "idempotency_key_reused");
   });
 
   test("two at once create one thing", async () => {

@@ -180,17 +180,34 @@ describe("what is allowed", () => {
     expect((await ask("/http/heads/repos/acme/shop/issues", { method: "HEAD" })).status).toBe(200);
   });
 
-  test.each([204, 304])("an answer without a body, %d, has none here", async (status) => {
-    upstream.answer = (_, response) => response.writeHead(status).end();
+  test.each([204, 205, 304])("an answer without a body, %d, has none here", async (status) => {
+    // Node sends a body with a 205.
+    upstream.answer = (_, response) => response.writeHead(status).end("a body");
     const response = await ask("/http/api/repos/acme/shop/issues");
     expect([response.status, await response.text()]).toEqual([status, ""]);
   });
 
-  test("a redirect is passed on, not followed", async () => {
-    upstream.answer = redirect("http://169.254.169.254/latest");
+  const address = { issue: "/v3/repos/acme/shop/issues/7?a=b", through: "/http/api/repos/acme/shop/issues/7?a=b" };
+  test.each<[string, () => string, string | null]>([
+    ["to another host is passed on, not followed", () => "http://169.254.169.254/latest", "http://169.254.169.254/latest"],
+    ["to a path of the API leads through Gateward", () => address.issue, address.through],
+    ["to a URL of the API leads through Gateward", () => upstream.url(address.issue), address.through],
+    ["to a relative path of the API leads through Gateward", () => "issues/7?a=b", address.through],
+    // The API of the tests is on Gateward's host.
+    ["to a path of Gateward's has no address", () => "/http/api/admin/key", null],
+    ["to a URL of Gateward's has no address", () => new URL("/v1/agents", gateward.url).href, null],
+    ["to Gateward's host has no address", () => `//${gateward.url.host}/http/api/admin/key`, null],
+  ])("a redirect %s", async (_, location, expected) => {
+    upstream.answer = redirect(location());
     const response = await ask("/http/api/repos/acme/shop/issues");
-    expect([response.status, response.headers.get("location")]).toEqual([307, "http://169.254.169.254/latest"]);
+    expect([response.status, response.headers.get("location")]).toEqual([307, expected]);
     expect(upstream.received).toHaveLength(1);
+  });
+
+  test("the address of what was created leads through Gateward", async () => {
+    upstream.answer = json({}, 201, { location: address.issue, "content-location": "/v1/agents" });
+    const response = await create({ title: "t" });
+    expect([response.status, response.headers.get("location"), response.headers.has("content-location")]).toEqual([201, address.through, false]);
   });
 
   test("has a second receipt of its outcome, which names the first", async () => {

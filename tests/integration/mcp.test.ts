@@ -69,6 +69,18 @@ describe("what is malformed is answered, and not forwarded", () => {
     expect(upstream.received).toEqual([]);
   });
 
+  test.each(["GET", "DELETE"])("a revision that there is not, of a session's %s", async (method) => {
+    const headers = inSession(await recorder.session());
+    for (const version of ["2024-11-05", "x"]) {
+      const refused = await recorder.send(undefined, { method, headers: { ...headers, "mcp-protocol-version": version } });
+      expect(await outcome(refused)).toBe("400 -32000");
+    }
+    expect(upstream.received).toEqual([]);
+    upstream.answer = (_, response) => response.writeHead(405).end();
+    for (const version of ["2025-03-26", null]) await recorder.send(undefined, { method, headers: { ...headers, "mcp-protocol-version": version } });
+    expect(upstream.received).toHaveLength(2);
+  });
+
   test("an administrator's credential", async () => {
     expect(await outcome(await recorder.send(request("ping"), { token: tenant.admin }))).toBe("403 -31403");
     expect(upstream.received).toEqual([]);

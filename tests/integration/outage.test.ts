@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeRequest, AuthorizeResponse, PendingLanes, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";
-import { SECURITY } from "../support/approvals.ts";
+import { expectCode, SECURITY } from "../support/approvals.ts";
 import type { Reply } from "../support/client.ts";
 import { type DatabaseState, eventually, Gateward, HINDERED, outcomeOf, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
@@ -195,6 +195,28 @@ test("decisions without a confirmed registry are counted in the audit", async ()
   const counts = async () => (await tenant.records<{ kind: string; source: string; count: number }>("audit_events")).filter(({ kind }) => kind === "decided_degraded");
   await eventually("the audit has the count", async () => (await counts()).length > 0);
   expect(await counts()).toMatchObject([{ source: "coder" }]);
+});
+
+test("a call is not decided after its caller was told that the lane does not answer", async () => {
+  /** A cold lane loads the routes of an HTTP API first, and then the tool: together longer than its caller waits. */
+  const LOAD_MS = 2_350;
+  const slow = await Gateward.start({ entry: HINDERED });
+  try {
+    const upstream = { url: "http://127.0.0.1:9/", local: true, routes: [{ method: "GET", path: "/issues", tool: "list_issues" }] };
+    const tenant = await slow.tenant({
+      servers: [{ server: "api", kind: "http", upstream }],
+      tools: [{ server: "api", tool: "list_issues", mutates: false, risk: "low" }],
+    });
+    const { token } = await tenant.agent();
+    await slow.delayLoads(LOAD_MS);
+    expectCode(await slow.get(token, "/http/api/issues"), 503, "lane_unavailable");
+    await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
+    await slow.delayLoads(0);
+    expect(await tenant.journal()).toEqual([]);
+    expect(await slow.receipts(tenant.admin)).toEqual([]);
+  } finally {
+    await slow.close();
+  }
 });
 
 test("a revocation that reached the lane holds though D1 hangs", async () => {

@@ -338,7 +338,7 @@ describe("receipts", () => {
     expect(await gateward.laneIds()).toEqual(before);
   });
 
-  test.each(["lane=-1", "lane=x", "lane=0&from=-1", "lane=0&from=x", "lane=0&limit=0", "lane=99999"])("?%s is malformed", async (query) => {
+  test.each(["lane=-1", "lane=x", "lane=0&from=-1", "lane=0&from=x", `lane=0&from=${2n ** 63n}`, "lane=0&limit=0", "lane=99999"])("?%s is malformed", async (query) => {
     const tenant = await gateward.tenant();
     expectCode(await gateward.get<Problem>(tenant.admin, `/v1/receipts?${query}`), 400, "malformed_request");
   });

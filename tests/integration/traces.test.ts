@@ -1,5 +1,6 @@
 // W3C Trace Context: what a tool gets of its caller's trace, and where the trace is recorded.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { unstable_readConfig } from "wrangler";
 import type { DecisionRecord } from "../support/api/types.gen.ts";
 import { Gateward, HINDERED, MAC_KEY, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { endpoint, mcpRows, post } from "../support/mcp.ts";
@@ -141,6 +142,11 @@ test("forward-auth notes the caller's trace in the decision", async () => {
   const reply = await fetch(new URL("/v1/forward-auth/api", gateward.url), { headers });
   expect(reply.status).toBe(200);
   expect(await traceOf(reply.headers.get("x-gateward-decision-id"))).toBe(TRACE);
+});
+
+test("the platform logs no URL and no header of a request", () => {
+  const { observability } = unstable_readConfig({ config: "wrangler.toml" });
+  expect(observability?.logs).toEqual({ enabled: true, invocation_logs: false });
 });
 
 test("a failure is logged with the request, the trace and the tenant", async () => {

@@ -237,7 +237,7 @@ export class Gateward extends Client {
   }
 
   /** From now on, requests of this kind wait before they reach their lanes. Only for a hindered worker. */
-  hold(operation: "decisions" | "outcomes" | "leases" | "windows" | "lists"): Promise<unknown> {
+  hold(operation: "calls" | "decisions" | "outcomes" | "leases" | "windows" | "lists"): Promise<unknown> {
     return this.request("/_test/hold", { method: "POST", body: operation });
   }
 

@@ -12,7 +12,7 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 /** Matches the statement with which lanes load records, and no other statement. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
 /** Second byte of a hop's body, as worker/core/src/lane/protocol/tests.rs pins it. */
-const OPERATIONS = { decisions: 1, outcomes: 2, leases: 14, windows: 17, lists: 22 };
+const OPERATIONS = { calls: 0, decisions: 1, outcomes: 2, leases: 14, windows: 17, lists: 22 };
 const TAKE_EPOCH = 6;
 const HOLD_POLL_MS = 10;
 /** How long SQLite waits for a lock before it gives up. */
@@ -118,6 +118,7 @@ const hinderedStub = (name, stub) =>
       if (init !== undefined && skewsRequests) init.body[0] += 1;
       const response = await fetch(request, init);
       if (init === undefined || !skewsReplies || response.headers.has("content-type")) return response;
+      if (response.body === null) return new Response(null, { status: 421 });
       const body = new Uint8Array(await response.arrayBuffer());
       body[0] += 1;
       return new Response(body, response);

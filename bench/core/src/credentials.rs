@@ -29,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
             let engine = PolicyEngine::new(gateward_policies::bundle());
             let credential = decide::loaded(&engine, &Call::read(), SECRET).credential.unwrap();
             assert_eq!(credential.scopes, [Scope::ToolsRead, Scope::ToolsWrite]);
-            let run = move || has_scope(black_box(&credential), black_box(true));
+            let run = move || has_scope(black_box(&*credential), black_box(true));
             assert!(run());
             run
         }),

@@ -255,7 +255,7 @@ fn only_one_rate_of_an_agent_covers_requests() {
     let in_force = || {
         let agent = registry.load("a", "none", "s", "read").agent.unwrap();
         assert!(agent.limits.is_empty(), "a limit of requests covers no call");
-        agent.request_rate.map(|rate| rate.limit_id.clone())
+        agent.request_rate.as_ref().map(|rate| rate.limit_id.clone())
     };
     assert_eq!(in_force(), None);
     for (subject, id) in [("*", "each"), ("a", "own")] {

@@ -8,6 +8,7 @@ use crate::client::{Client, Response};
 use crate::failure::{Failure, PENDING};
 use crate::page::Page;
 use crate::request::Request;
+use crate::table::escaped;
 
 /// The API's largest page.
 pub const PAGE_ROWS_MAX: u32 = 200;
@@ -53,7 +54,9 @@ pub fn pending(answer: &Response) -> Result<u8, Failure> {
     Ok(PENDING)
 }
 
+/// Prints a line or lines. The API's own JSON has text from strangers, which must not control the terminal.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}").map_err(|error| Failure::Other(format!("standard output: {error}")))
+    writeln!(stdout, "{}", escaped(text))
+        .map_err(|error| Failure::Other(format!("standard output: {error}")))
 }

@@ -222,9 +222,26 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
+/// The same for JSON text, with the escapes of JSON. In it, such characters occur only in strings, so its meaning stays
+/// the same. Text that is already [`printable`] does not change.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\n' && (character.is_control() || is_deceptive(character)) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
 /// Direction marks and overrides (Unicode's Bidi_Control), invisible characters
 /// (Default_Ignorable_Code_Point), and line separators that are not control characters.
-pub const fn is_deceptive(character: char) -> bool {
+const fn is_deceptive(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -302,6 +319,20 @@ taint.servers    web, mail";
             ("Grüße 漢字 🚀", "Grüße 漢字 🚀"),
         ] {
             assert_eq!(printable(text), expected);
+        }
+    }
+
+    /// Attack: the arguments of a call command the terminal in which `--json` shows it, or look like others.
+    #[test]
+    fn json_has_such_text_as_escapes_and_stays_the_same_value() {
+        let hostile = "a\u{9b}2J\u{7f}b\u{202e}c\u{e0041}d\u{1b}e\nGrüße 🚀";
+        let value = json!({"resource": hostile, hostile: [hostile]});
+        for text in [value.to_string(), format!("{value:#}")] {
+            let shown = escaped(&text);
+            assert!(!shown.contains(|c: char| c != '\n' && c.is_control() || is_deceptive(c)));
+            assert!(shown.contains("a\\u009b2J\\u007fb\\u202ec\\udb40\\udc41d\\u001be\\nGrüße 🚀"));
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+            assert_eq!(escaped(&shown), shown);
         }
     }
 

@@ -37,7 +37,7 @@ fn main() {
             "WITH RECURSIVE n (seq) AS \
                (SELECT 2 UNION ALL SELECT seq + 1 FROM n WHERE seq < {OUTAGE_ROWS}) \
              INSERT INTO journal SELECT n.seq, at_ms, receipt_hash, 'agent-' || (n.seq % {agents}), \
-               state, NULL, fingerprint, NULL, row FROM n, journal WHERE journal.seq = 1; \
+               state, NULL, fingerprint, NULL, row, NULL FROM n, journal WHERE journal.seq = 1; \
              INSERT INTO agents SELECT DISTINCT agent, state FROM journal \
                WHERE seq BETWEEN 2 AND 200000; \
              INSERT INTO meta VALUES ('checkpoint', '{checkpoint}:0'); \
@@ -59,7 +59,7 @@ fn main() {
         let mut times = Vec::new();
         for at in 0..10_000 {
             let agent = format!("agent-{}", at % agents);
-            gate.records.credential.as_mut().unwrap().agent = Some(agent.clone());
+            gate.credential_mut().agent = Some(agent.clone());
             let command = command(&with(read_call(), json!({"agent": {"id": agent}})));
             let begun = Instant::now();
             let reply = gate.try_call(&command).unwrap();

@@ -134,7 +134,9 @@ pub fn not_public(host: &Host<&str>) -> Option<&'static str> {
             // A trailing dot only marks the name as complete.
             let name = name.strip_suffix('.').unwrap_or(name);
             let last = name.rsplit('.').next().unwrap_or_default();
-            if NOT_PUBLIC_DOMAINS.contains(&last) {
+            if name.split('.').any(str::is_empty) {
+                Some("a name with an empty part")
+            } else if NOT_PUBLIC_DOMAINS.contains(&last) {
                 Some("a name of a local network")
             } else if name == METADATA_NAME {
                 Some("a cloud's metadata service")
@@ -246,6 +248,8 @@ mod tests {
             ("metadata", "without a dot"),
             ("intranet.", "without a dot"),
             ("com", "without a dot"),
+            ("localhost..", "an empty part"),
+            ("a..example.com", "an empty part"),
         ];
         for (host, expected) in hosts {
             let refused = Target::parse(&format!("https://{host}:8443/x"), false);

@@ -44,7 +44,7 @@ fn a_credential_is_used_signed_and_from_its_networks_or_not_at_all() {
         (false, json!(["10.0.0.0/8", "::1"]), false, Some("::1"), 200, "policy_allow"),
     ] {
         let mut gate = Gate::new();
-        let credential = gate.records.credential.as_mut().unwrap();
+        let credential = gate.credential_mut();
         credential.signed = signs;
         credential.allowed_networks = serde_json::from_value(networks.clone()).unwrap();
         let mut command = command(&read_call());
@@ -69,7 +69,7 @@ fn only_a_signed_request_of_a_signing_credential_is_trusted_as_signed() {
         ("unknown", true, true, "unknown"),
     ] {
         let mut gate = Gate::new();
-        let credential = gate.records.credential.as_mut().unwrap();
+        let credential = gate.credential_mut();
         credential.signed = signs;
         credential.max_source_trust = serde_json::from_value(json!(most)).unwrap();
         let mut command = command(&with(
@@ -121,7 +121,7 @@ fn what_is_banned_is_denied_until_the_ban_expires() {
     }
     let mut gate = Gate::new();
     gate.records.bans = bans(json!([{"kind": "agent", "subject": "coder", "expires_at_ms": null}]));
-    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    gate.agent_mut().status = AgentStatus::Frozen;
     assert_eq!(outcome(&gate, &command(&read_call())).1, "agent_frozen", "the stricter is told");
 }
 
@@ -148,8 +148,8 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         let globs = |list: List| {
             list.map(|list| list.iter().map(|glob| glob.parse().unwrap()).collect::<Vec<_>>())
         };
-        gate.records.agent.as_mut().unwrap().allowed_tools = globs(tools);
-        let credential = gate.records.credential.as_mut().unwrap();
+        gate.agent_mut().allowed_tools = globs(tools);
+        let credential = gate.credential_mut();
         (credential.allowed_servers, credential.allowed_tools) =
             (globs(servers), globs(of_credential));
         let what = format!("{tools:?} {servers:?} {of_credential:?}");
@@ -158,7 +158,7 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         assert_eq!(code(&gate), expected("policy_allow"), "{what}");
         gate.records.server = server(ServerStatus::Quarantined);
         assert_eq!(code(&gate), expected("tool_inactive"), "{what}");
-        gate.records.credential.as_mut().unwrap().scopes = Vec::new();
+        gate.credential_mut().scopes = Vec::new();
         gate.records.server = server(ServerStatus::Active);
         assert_eq!(code(&gate), expected("scope_missing"), "{what}");
         (gate.records.server, gate.records.tool) = (None, None);
@@ -177,7 +177,7 @@ fn the_workers_rate_holds_unless_a_limit_sets_it() {
         [(None, r#""agent";q=100000;w=1"#), (support::rate(2, 0.5), r#""all-requests";q=2;w=4"#)]
     {
         let mut gate = Gate::new();
-        gate.records.agent.as_mut().unwrap().request_rate = rate;
+        gate.agent_mut().request_rate = rate;
         let reply = gate.try_call(&command(&read_call())).unwrap();
         assert_eq!(reply.rate_headers.unwrap().policies, policies);
     }
@@ -186,7 +186,7 @@ fn the_workers_rate_holds_unless_a_limit_sets_it() {
 /// More than two denials within 100 s raise the tier by a step. Each 600 s without a denial lower it by a step.
 fn watched() -> Gate {
     let mut gate = Gate::new();
-    let tenant = gate.records.tenant.as_mut().unwrap();
+    let tenant = gate.tenant_mut();
     tenant.settings.risk_denials = Some(2);
     (tenant.settings.risk_window_s, tenant.settings.risk_quiet_s) = (Some(100), Some(600));
     gate
@@ -258,7 +258,7 @@ fn denials_raise_an_agents_risk_tier_quiet_lowers_it_and_policies_see_it() {
 #[test]
 fn a_tier_that_is_registered_high_stays_and_is_raised_no_further() {
     let mut gate = watched();
-    gate.records.agent.as_mut().unwrap().risk_tier = RiskTier::High;
+    gate.agent_mut().risk_tier = RiskTier::High;
     deny(&gate, 30);
     assert_eq!(contained(&gate).risk_steps, 0);
     gate.flush_all();
@@ -325,7 +325,7 @@ fn restore_lifts_the_lanes_quarantine_and_nothing_else() {
     assert!(gate.call(&read_call()).1["receipt"].is_object());
     assert_eq!(gate.restore("coder"), Ok(Ok(())));
     // A quarantine by an administrator is in the registry, and stays.
-    gate.records.agent.as_mut().unwrap().status = AgentStatus::Quarantined;
+    gate.agent_mut().status = AgentStatus::Quarantined;
     assert_eq!(gate.restore("coder"), Ok(Ok(())));
     assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined");
 }
@@ -420,7 +420,7 @@ fn the_state_of_a_watched_and_quarantined_agent_keeps_its_format() {
 #[test]
 fn a_call_needs_the_scope_of_its_action_group() {
     let mut gate = Gate::new();
-    gate.records.credential.as_mut().unwrap().scopes = vec!["tools:read".parse().unwrap()];
+    gate.credential_mut().scopes = vec!["tools:read".parse().unwrap()];
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
     assert_eq!(gate.call(&write_call()).1["reason_code"], "scope_missing");
     gate.records.tool = tool(true, false);

@@ -50,7 +50,7 @@ fn arguments(mut call: Value, input: Value) -> Value {
 fn gate() -> Gate {
     let mut gate = Gate::new();
     gate.records.tool = tool(true, false);
-    gate.records.agent.as_mut().unwrap().groups = vec!["support".to_owned()];
+    gate.agent_mut().groups = vec!["support".to_owned()];
     gate
 }
 
@@ -184,12 +184,12 @@ fn an_approved_call_passes_once() {
 #[test]
 fn an_approved_call_uses_its_limit_when_it_is_made() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().limits = support::daily(1);
+    gate.agent_mut().limits = support::daily(1);
     let ids = [granted(&gate, 600), granted(&gate, 601)];
     expect(&gate, &refund(600, Some(&ids[0])), "allow", "approval_granted");
     expect(&gate, &refund(601, Some(&ids[1])), "deny", "quota_exhausted");
     // The denial did not use the approval.
-    gate.records.agent.as_mut().unwrap().limits = support::daily(2);
+    gate.agent_mut().limits = support::daily(2);
     expect(&gate, &refund(601, Some(&ids[1])), "allow", "approval_granted");
 }
 
@@ -255,7 +255,7 @@ fn each_state_of_an_approval_has_its_answer_at_use() {
 fn an_approval_is_its_agents_only() {
     let mut gate = gate();
     let id = granted(&gate, 600);
-    gate.records.credential.as_mut().unwrap().agent = Some("other".to_owned());
+    gate.credential_mut().agent = Some("other".to_owned());
     let call = with(refund(600, Some(&id)), json!({"agent": {"id": "other"}}));
     expect(&gate, &call, "deny", "approval_unknown");
     assert_eq!(held(&gate, &id).approval.tampering, 0);
@@ -324,11 +324,11 @@ fn at_use_the_policies_may_ask_for_more_than_there_is() {
 fn at_use_everything_is_checked_again_and_what_is_denied_uses_nothing() {
     type Change = fn(&mut Gate);
     let cases: [(Change, &str); 5] = [
-        (|g| g.records.agent.as_mut().unwrap().groups.clear(), "policy_forbid"),
+        (|g| g.agent_mut().groups.clear(), "policy_forbid"),
         (|g| g.records.server = support::server(ServerStatus::Disabled), "tool_inactive"),
         (|g| g.records.tenant = support::tenant("suspended"), "tenant_inactive"),
-        (|g| g.records.agent.as_mut().unwrap().limits = support::daily(0), "quota_exhausted"),
-        (|g| g.records.credential.as_mut().unwrap().scopes.clear(), "scope_missing"),
+        (|g| g.agent_mut().limits = support::daily(0), "quota_exhausted"),
+        (|g| g.credential_mut().scopes.clear(), "scope_missing"),
     ];
     for (change, code) in cases {
         let mut gate = gate();
@@ -396,9 +396,9 @@ fn tampering_is_noticed_whatever_else_denies_the_call() {
     type Change = fn(&mut Gate);
     let cases: [Change; 4] = [
         |g| g.records.tool = None,
-        |g| g.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new()),
-        |g| g.records.agent.as_mut().unwrap().limits = support::daily(0),
-        |g| g.records.credential.as_mut().unwrap().scopes.clear(),
+        |g| g.agent_mut().allowed_tools = Some(Vec::new()),
+        |g| g.agent_mut().limits = support::daily(0),
+        |g| g.credential_mut().scopes.clear(),
     ];
     for (at, change) in cases.into_iter().enumerate() {
         let mut gate = gate();
@@ -599,7 +599,7 @@ fn what_is_closed_stays_closed_and_its_arguments_are_dropped() {
 fn expiry_is_an_event_of_the_lane() {
     let mut gate = gate();
     let first = asked(&gate, &refund(600, None));
-    gate.records.tool.as_mut().unwrap().approval_ttl_s = Some(90);
+    gate.tool_mut().approval_ttl_s = Some(90);
     let short = asked(&gate, &refund(700, None));
     let due = |gate: &Gate| gate.on_lane(|_, storage| Lane::next_expiry(storage)).unwrap();
     assert_eq!(due(&gate), Some(START_MS + 90_000));
@@ -623,7 +623,7 @@ fn ten_thousand_approvals_wait_and_each_agent_has_its_bound() {
     let mut last = String::new();
     for agent in 0..agents {
         let name = format!("agent-{agent}");
-        gate.records.credential.as_mut().unwrap().agent = Some(name.clone());
+        gate.credential_mut().agent = Some(name.clone());
         let call = with(refund(600, None), json!({"agent": {"id": name}}));
         for _ in 0..MAX_OPEN_APPROVALS {
             last = asked(&gate, &call);

@@ -49,7 +49,7 @@ fn stored(gate: &Gate, query: &str) -> i64 {
 fn a_clock_that_was_ahead_refuses_nobody_for_longer_than_its_window_and_is_counted_once() {
     for ahead_ms in [20_000, HOUR_MS, DAY_MS, 400 * DAY_MS] {
         let mut gate = Gate::new();
-        gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.5);
+        gate.agent_mut().request_rate = support::rate(2, 0.5);
         assert_eq!(reason(&gate), "policy_allow");
         at(&gate, START_MS + ahead_ms);
         let reasons: Vec<String> = (0..3).map(|_| reason(&gate)).collect();
@@ -90,7 +90,7 @@ fn a_day_that_lies_in_the_future_becomes_today_with_what_was_used_of_it() {
 fn a_status_denial_of_a_clock_that_was_ahead_hides_others_for_a_minute() {
     let mut gate = Gate::new();
     at(&gate, START_MS + 40 * DAY_MS);
-    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    gate.agent_mut().status = AgentStatus::Frozen;
     assert!(gate.call(&read_call()).1["receipt"].is_object());
     at(&gate, START_MS);
     // A repeat within the minute has no receipt; the next one has.
@@ -109,10 +109,10 @@ fn taint_of_a_clock_that_was_ahead_lasts_for_its_period_from_then_on() {
     assert!(!held(&gate));
     at(&gate, START_MS + 40 * DAY_MS);
     gate.records.server = server(ServerStatus::Active);
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+    gate.server_mut().trust = ServerTrust::Untrusted;
     gate.records.tool = tool(false, false);
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Trusted;
+    gate.server_mut().trust = ServerTrust::Trusted;
     gate.records.tool = tool(true, false);
     let period_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
     for (later_ms, expected) in [(0, true), (period_ms - 1, true), (period_ms, false)] {
@@ -270,7 +270,7 @@ const WINDOW_MS: u64 = 12_000;
 
 fn limited() -> Gate {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(CAPACITY, REFILL_PER_S);
+    gate.agent_mut().request_rate = support::rate(CAPACITY, REFILL_PER_S);
     let tenant = json!({"status": "active", "epoch": 1, "lanes": 1, "rows_per_day": 500});
     gate.records.tenant = serde_json::from_value(tenant).unwrap();
     gate

@@ -142,7 +142,7 @@ impl Tool {
     }
 
     fn registered(&self, other: Other) -> ToolRegistration {
-        let mut registered = tool(self.mutates, false).unwrap();
+        let mut registered = Rc::unwrap_or_clone(tool(self.mutates, false).unwrap());
         (registered.egress, registered.risk) = (self.egress, self.risk);
         let (roles, reach) = match other {
             Other::DerivedRoles => {
@@ -188,19 +188,19 @@ fn in_run(agent: &str, tool: &str, arguments: &Json) -> GateCommand {
 fn replay<'d>(data: &'d Data, configuration: &Configuration) -> Vec<Decided<'d>> {
     let Configuration { trust, instruction, other } = configuration;
     let mut gate = Gate::new();
-    gate.records.credential.as_mut().unwrap().assigns_runs = true;
-    let server = gate.records.server.as_mut().unwrap();
+    gate.credential_mut().assigns_runs = true;
+    let server = gate.server_mut();
     server.trust = *trust;
     let upstream = json!({"url": "https://api.example.com/"});
     server.upstream = Some(serde_json::from_value(upstream).unwrap());
     if *other != Other::NoDestinations {
-        let tenant = gate.records.tenant.as_mut().unwrap();
+        let tenant = gate.tenant_mut();
         tenant.destinations = Some(Rc::new(data.destinations.clone()));
     }
     let mut decided = Vec::new();
     for (at, scenario) in data.scenarios.iter().enumerate() {
         let agent = format!("agent-{at}");
-        gate.records.credential.as_mut().unwrap().agent = Some(agent.clone());
+        gate.credential_mut().agent = Some(agent.clone());
         if *instruction {
             let mut start = json!({"run_id": RUN, "instruction": scenario.instruction});
             if let Some(plan) = scenario.plan.as_ref().filter(|_| *other != Other::NoPlan) {
@@ -213,7 +213,7 @@ fn replay<'d>(data: &'d Data, configuration: &Configuration) -> Vec<Decided<'d>>
         }
         for call in &scenario.calls {
             let tool = &data.tools[&call.tool];
-            gate.records.tool = Some(tool.registered(*other));
+            gate.records.tool = Some(Rc::new(tool.registered(*other)));
             let mut command = in_run(&agent, &call.tool, &call.arguments);
             command.purpose = Purpose::Forward;
             (command.forwarded, command.run_credential) = (true, *instruction);

@@ -51,7 +51,7 @@ fn rows_of_a_start(gate: &Gate) -> i64 {
 fn calls_of_agents(gate: &mut Gate, calls: usize, agents: usize) {
     for at in 0..calls {
         let agent = format!("agent-{}", at % agents);
-        gate.records.credential.as_mut().unwrap().agent = Some(agent.clone());
+        gate.credential_mut().agent = Some(agent.clone());
         assert_eq!(gate.call(&call_of(&agent)).0, 200);
     }
 }
@@ -77,12 +77,12 @@ fn a_start_reads_a_bounded_number_of_rows_however_long_the_journal_is() {
 fn an_agent_whose_rows_are_before_the_checkpoint_keeps_its_state_through_eviction_and_flush() {
     for between in [Gate::evict as fn(&Gate), |gate| drop(gate.flush(None)), Gate::flush_all] {
         let mut gate = Gate::new();
-        gate.records.agent.as_mut().unwrap().limits = support::daily(200);
+        gate.agent_mut().limits = support::daily(200);
         gate.quarantine();
         calls_of_agents(&mut gate, 2_100, 20);
         between(&gate);
         gate.evict();
-        gate.records.credential.as_mut().unwrap().agent = Some("coder".to_owned());
+        gate.credential_mut().agent = Some("coder".to_owned());
         assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined");
         // Each has used up its 105 calls.
         calls_of_agents(&mut gate, 95 * 20, 20);

@@ -151,7 +151,7 @@ fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> CallRecords {
         "upstream": {"url": "https://api.example.com/"}});
     records.server = serde_json::from_value(server).unwrap();
     records.tool = tool(mutates, false);
-    let credential = records.credential.as_mut().unwrap();
+    let credential = Rc::make_mut(records.credential.as_mut().unwrap());
     (credential.max_source_trust, credential.signed) = (highest, signed);
     let tool = ListedTool {
         tool: "list".to_owned(),
@@ -214,7 +214,7 @@ fn decision(
     asked.purpose = Purpose::Forward;
     asked.call.environment = None;
     let mut records = records.clone();
-    records.tool.as_mut().unwrap().tainted = claim.rule;
+    Rc::make_mut(records.tool.as_mut().unwrap()).tainted = claim.rule;
     let agent = if claim.tainted { tainted() } else { AgentState::default() };
     let head = ChainHead { seq: 0, hash: String::new() };
     let step = decide(engine, &facts(gate, &records, &agent, &head), &asked);
@@ -311,7 +311,7 @@ fn a_credential_that_cannot_claim_enough_trust_is_not_shown_writes() {
 #[test]
 fn a_tainted_message_says_to_a_tool_with_egress_only_what_is_known() {
     let mut gate = Gate::new();
-    gate.records.tenant.as_mut().unwrap().destinations = Some(Rc::new(Destinations {
+    gate.tenant_mut().destinations = Some(Rc::new(Destinations {
         hosts: vec!["docs.example".to_owned()],
         ..Destinations::default()
     }));

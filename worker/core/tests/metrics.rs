@@ -67,7 +67,7 @@ fn a_rotated_credential_keeps_its_name() {
     gate.call(&read_call());
     let mut rotated = command(&read_call());
     rotated.key_id = "k2".to_owned();
-    gate.records.credential.as_mut().unwrap().first_key_id = Some("k1".to_owned());
+    gate.credential_mut().first_key_id = Some("k1".to_owned());
     gate.try_call(&rotated).unwrap();
     let credentials = |gate: &Gate| -> Vec<i64> {
         gate.flush_all();
@@ -76,7 +76,7 @@ fn a_rotated_credential_keeps_its_name() {
         found.keys().filter(of_credentials).map(|series| found[series]).collect()
     };
     assert_eq!(credentials(&gate), [2]);
-    gate.records.credential.as_mut().unwrap().first_key_id = None;
+    gate.credential_mut().first_key_id = None;
     gate.try_call(&rotated).unwrap();
     assert_eq!(credentials(&gate).len(), 2, "another credential");
 }
@@ -653,7 +653,7 @@ fn a_flush_that_d1_commits_after_the_report_of_its_failure_counts_once() {
 #[test]
 fn a_report_of_a_failure_tells_d1_of_the_names_in_its_totals() {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
+    gate.agent_mut().request_rate = support::rate(1, 0.001);
     (0..3).for_each(|_| drop(gate.try_call(&command(&read_call())).unwrap()));
     let report = gate.failure();
     gate.write(&report);

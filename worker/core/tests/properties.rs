@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn a_history_keeps_its_promises(events in prop::collection::vec(event(), 1..60)) {
         let mut gate = Gate::new();
-        let agent = gate.records.agent.as_mut().unwrap();
+        let agent = gate.agent_mut();
         agent.limits = support::daily(QUOTA);
         agent.request_rate = support::rate(CAPACITY, REFILL_PER_S);
         let mut answers: HashMap<String, Value> = HashMap::new();
@@ -179,13 +179,13 @@ proptest! {
         tier in 0usize..3,
     ) {
         let mut gate = Gate::new();
-        gate.records.tool.as_mut().unwrap().egress = egress;
-        gate.records.tool.as_mut().unwrap().mutates = mutates;
-        gate.records.tool.as_mut().unwrap().canary = canary;
-        gate.records.agent.as_mut().unwrap().risk_tier = RiskTier::ALL[tier];
-        gate.records.credential.as_mut().unwrap().assigns_runs = assigned;
+        gate.tool_mut().egress = egress;
+        gate.tool_mut().mutates = mutates;
+        gate.tool_mut().canary = canary;
+        gate.agent_mut().risk_tier = RiskTier::ALL[tier];
+        gate.credential_mut().assigns_runs = assigned;
         if untrusted {
-            gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+            gate.server_mut().trust = ServerTrust::Untrusted;
         }
         let (server, name) = tool.split_once('/').unwrap();
         let mut call = with(read_call(), json!({

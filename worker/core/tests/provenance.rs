@@ -34,18 +34,18 @@ const SHOP: &str = "FR1420041010050500013M02606";
 /// A lane whose caller is a harness, with a payment tool.
 fn gate() -> Gate {
     let mut gate = Gate::new();
-    let credential = gate.records.credential.as_mut().unwrap();
+    let credential = gate.credential_mut();
     credential.assigns_runs = true;
-    let mut pay = tool(true, false).unwrap();
+    gate.records.tool = tool(true, false);
+    let pay = gate.tool_mut();
     pay.risk = Risk::Medium;
     let roles = r#"{"/to":"sink","/note":"content","/when":"detail"}"#;
     pay.argument_roles = Some(Rc::new(serde_json::from_str(roles).unwrap()));
-    gate.records.tool = Some(pay);
     gate
 }
 
 fn set_trust(gate: &mut Gate, trust: ServerTrust) {
-    gate.records.server.as_mut().unwrap().trust = trust;
+    gate.server_mut().trust = trust;
 }
 
 fn in_run(run: &str, action: &str, arguments: Json) -> GateCommand {
@@ -210,7 +210,7 @@ fn a_tainted_write_passes_only_to_destinations_that_no_attacker_chose() {
         ),
     ] {
         let mut gate = gate();
-        gate.records.tool.as_mut().unwrap().risk = risk;
+        gate.tool_mut().risk = risk;
         if !instruction.is_empty() {
             instruct(&gate, "r", instruction);
         }
@@ -268,7 +268,7 @@ fn an_operator_decides_by_reach_and_rule() {
         for run in ["r", ""] {
             let mut gate = gate();
             report(&mut gate, "r", ServerTrust::Untrusted, "x");
-            let tool = gate.records.tool.as_mut().unwrap();
+            let tool = gate.tool_mut();
             (tool.reach, tool.tainted, tool.risk) = (reach, rule, risk);
             let found = pay(&gate, run, value!({ "to": EVIL }));
             assert_eq!(found, expected, "{reach:?} {rule:?} {risk:?} {run}");
@@ -286,7 +286,7 @@ fn a_tool_that_denies_unknown_destinations_denies_where_others_wait() {
                 instruct(&gate, "r", &format!("Pay the rent to {RENT}."));
                 report(&mut gate, "r", ServerTrust::Trusted, SHOP);
                 report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
-                let tool = gate.records.tool.as_mut().unwrap();
+                let tool = gate.tool_mut();
                 (tool.tainted, tool.risk) = (rule, risk);
                 let untainted = pay(&gate, "other", value!({ "to": to }));
                 assert_eq!(untainted, "allow nowhere", "{rule:?} {risk:?} {to}");
@@ -301,7 +301,7 @@ fn a_tool_that_denies_unknown_destinations_denies_where_others_wait() {
     // The caller reads which destination it was.
     let mut gate = gate();
     report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
-    gate.records.tool.as_mut().unwrap().tainted = TaintRule::DenyUnknown;
+    gate.tool_mut().tainted = TaintRule::DenyUnknown;
     let answer = decide(&gate, &in_run("r", "pay", value!({ "to": EVIL })));
     let reason = answer["reason"].as_str().unwrap();
     assert!(reason.contains("`/to` was first seen in the untrusted result"), "{reason}");
@@ -316,7 +316,7 @@ fn a_call_without_sinks_reaches_nobody_only_if_its_reach_depends_on_them() {
     {
         let mut gate = gate();
         report(&mut gate, "r", ServerTrust::Untrusted, "x");
-        gate.records.tool.as_mut().unwrap().reach = reach;
+        gate.tool_mut().reach = reach;
         assert_eq!(pay(&gate, "r", value!({"to": [], "when": "now"})), expected, "{reach:?}");
     }
 }

@@ -20,15 +20,14 @@ use gateward_core::mcp::{Era, action, forward, response};
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{
-    CredentialStatus, ServerKind, ServerRecord, ServerStatus, ServerTools, ToolRegistration,
-    ToolStatus,
+    CredentialStatus, ServerKind, ServerRecord, ServerStatus, ServerTools, ToolStatus,
 };
 use gateward_core::shield::{Redaction, Rules, Shield};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
 use support::{Gate, TENANT, command, read_call};
 
-fn upstream(routes: &Json) -> Option<ServerRecord> {
+fn upstream(routes: &Json) -> Option<Rc<ServerRecord>> {
     let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {
         "url": "https://api.example.com/", "routes": routes,
         "credential": {"binding": "UPSTREAM_API"}}});
@@ -62,7 +61,7 @@ fn where_a_call_goes_is_told_when_it_may_go_there() {
     assert_eq!(body["upstream"]["url"], "https://api.example.com/");
     assert_eq!(body["upstream"]["credential"]["binding"], "UPSTREAM_API");
 
-    gate.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new());
+    gate.agent_mut().allowed_tools = Some(Vec::new());
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "tool_not_granted");
     assert_eq!(body["upstream"], Json::Null);
@@ -86,8 +85,8 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
     for (of_agent, of_credential, passes) in cases {
         let mut gate = gate();
         let globs = |list: &Json| serde_json::from_value(list.clone()).unwrap();
-        gate.records.agent.as_mut().unwrap().allowed_tools = globs(&of_agent);
-        gate.records.credential.as_mut().unwrap().allowed_tools = globs(&of_credential);
+        gate.agent_mut().allowed_tools = globs(&of_agent);
+        gate.credential_mut().allowed_tools = globs(&of_credential);
         for purpose in [Purpose::Message { cost: 1 }, Purpose::Filter(Vec::new())] {
             let (_, body) = answer(&gate, &asking(purpose.clone()));
             let what = format!("{of_agent} {of_credential} {purpose:?}: {body}");
@@ -95,7 +94,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
             let code = if passes { Json::Null } else { json!("tool_not_granted") };
             assert_eq!(body["decision"]["reason_code"], code, "{what}");
         }
-        gate.records.server.as_mut().unwrap().kind = ServerKind::Http;
+        gate.server_mut().kind = ServerKind::Http;
         let unmapped = Unresolved::Unmapped("no route".to_owned());
         let (_, body) = answer(&gate, &asking(Purpose::Unroutable(unmapped)));
         let code = if passes { "route_unmapped" } else { "tool_not_granted" };
@@ -106,7 +105,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
 #[test]
 fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
     let mut gate = gate();
-    gate.records.server.as_mut().unwrap().upstream = None;
+    gate.server_mut().upstream = None;
     for purpose in [Purpose::Forward, Purpose::Message { cost: 1 }, Purpose::Filter(Vec::new())] {
         let (_, body) = answer(&gate, &asking(purpose));
         assert_eq!(body["decision"]["reason_code"], "upstream_missing");
@@ -131,7 +130,7 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
         (ServerKind::Named, Purpose::Forward, false),
         (ServerKind::Named, routed(), false),
     ] {
-        gate.records.server.as_mut().unwrap().kind = kind;
+        gate.server_mut().kind = kind;
         let (_, body) = answer(&gate, &asking(purpose.clone()));
         assert_eq!(body["upstream"].is_object(), passes, "{kind:?} {purpose:?}: {body}");
     }
@@ -149,7 +148,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
     let before = state(&gate);
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "allow");
     // A write that a customer's text caused needs approval, and nobody is asked.
-    gate.records.tool.as_mut().unwrap().mutates = true;
+    gate.tool_mut().mutates = true;
     let mut asked = asking(Purpose::Ask);
     asked.call.source_trust = SourceTrust::SemiTrustedCustomer;
     for _ in 0..20 {
@@ -159,7 +158,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
         assert_eq!(body["decision"]["approval"], Json::Null);
     }
     // A canary does not stop an agent that did not call it itself.
-    gate.records.tool.as_mut().unwrap().canary = true;
+    gate.tool_mut().canary = true;
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "deny");
     assert_eq!(state(&gate), before);
     assert_eq!(gate.receipts().len(), 22);
@@ -170,7 +169,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
 #[test]
 fn a_server_that_asks_often_is_held_to_its_agents_rate() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(4, 0.001);
+    gate.agent_mut().request_rate = support::rate(4, 0.001);
     assert_eq!(answer(&gate, &asking(Purpose::Forward)).0, 200);
     let asked: Vec<u16> = (0..32).map(|_| answer(&gate, &asking(Purpose::Ask)).0).collect();
     assert_eq!(asked.iter().filter(|status| **status == 200).count(), 3);
@@ -186,7 +185,7 @@ fn a_server_that_asks_often_is_held_to_its_agents_rate() {
 #[test]
 fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.001);
+    gate.agent_mut().request_rate = support::rate(2, 0.001);
     (gate.records.server, gate.records.tool) = (None, None);
     let mut read = asking(Purpose::Read);
     (read.call.server, read.call.tool) = (String::new(), String::new());
@@ -199,7 +198,7 @@ fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
     // Calls and reads share one bucket.
     assert_eq!(gate.call(&read_call()).0, 429);
     assert_eq!(gate.receipts().len(), 0);
-    gate.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked;
+    gate.credential_mut().status = CredentialStatus::Revoked;
     assert_eq!(answer(&gate, &read).0, 401);
 }
 
@@ -215,7 +214,7 @@ fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denie
     let charged = gate.try_call(&asking(Purpose::Filter(Vec::new()))).unwrap().rate_headers;
     assert_eq!(charged, None);
 
-    gate.records.server.as_mut().unwrap().status = ServerStatus::Disabled;
+    gate.server_mut().status = ServerStatus::Disabled;
     let (_, body) = answer(&gate, &asking(Purpose::Message { cost: 1 }));
     assert_eq!(body["decision"]["reason_code"], "tool_inactive");
     assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
@@ -244,7 +243,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
         None;
     let globs =
         json!(["notes/list_*", "notes/merge_*", "notes/pending", "notes/trap", "notes/by_hand"]);
-    gate.records.agent.as_mut().unwrap().allowed_tools = serde_json::from_value(globs).unwrap();
+    gate.agent_mut().allowed_tools = serde_json::from_value(globs).unwrap();
 
     let candidate = |tool: &str, definition: &str| Candidate {
         tool: tool.to_owned(),
@@ -282,7 +281,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
     );
 
     let read_only = json!(["tools:read"]);
-    let credential = gate.records.credential.as_mut().unwrap();
+    let credential = gate.credential_mut();
     credential.scopes = serde_json::from_value(read_only).unwrap();
     let (_, body) = answer(&gate, &asking(Purpose::Filter(candidates)));
     assert_eq!(body["visible"][0], "Visible");
@@ -295,7 +294,7 @@ fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
     use gateward_core::lane::RegistryCache;
     use gateward_core::registry::Loaded;
     let mut gate = gate();
-    gate.records.server.as_mut().unwrap().kind = ServerKind::Http;
+    gate.server_mut().kind = ServerKind::Http;
     let routes = json!([{"method": "GET", "path": "/repos/{repo}/issues", "tool": "list_issues"}]);
     let mut cache = RegistryCache::default();
     let asked = |path: &str| {
@@ -346,7 +345,7 @@ fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
 #[test]
 fn arguments_are_held_against_the_schema_before_policies_are_asked() {
     let mut gate = gate();
-    let tool = gate.records.tool.as_mut().unwrap();
+    let tool = gate.tool_mut();
     tool.input_schema = Some(Rc::from(r#"{"properties":{"n":{"maximum":0}}}"#));
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "input_schema_mismatch");
@@ -363,7 +362,7 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
         (&json!("input_schema_mismatch"), Some(reason))
     );
     // A canary quarantines when it is called, with any arguments.
-    gate.records.tool.as_mut().unwrap().canary = true;
+    gate.tool_mut().canary = true;
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
 }
 
@@ -375,45 +374,33 @@ fn the_schema_of_a_tool_that_cannot_be_called_is_not_compiled() {
     type Change = fn(&mut Gate);
     let cases: [(&str, Change, bool); 7] = [
         ("an active tool", |_| {}, true),
-        ("a pending tool", |gate| tool(gate).status = ToolStatus::Pending, false),
-        ("a quarantined tool", |gate| tool(gate).status = ToolStatus::Quarantined, false),
-        (
-            "an inactive server",
-            |gate| gate.records.server.as_mut().unwrap().status = ServerStatus::Pending,
-            false,
-        ),
+        ("a pending tool", |gate| gate.tool_mut().status = ToolStatus::Pending, false),
+        ("a quarantined tool", |gate| gate.tool_mut().status = ToolStatus::Quarantined, false),
+        ("an inactive server", |gate| gate.server_mut().status = ServerStatus::Pending, false),
         (
             "a tool that is not granted",
-            |gate| gate.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new()),
+            |gate| gate.agent_mut().allowed_tools = Some(Vec::new()),
             false,
         ),
-        (
-            "a credential without the scope",
-            |gate| gate.records.credential.as_mut().unwrap().scopes = Vec::new(),
-            false,
-        ),
-        ("a canary", |gate| tool(gate).canary = true, false),
+        ("a credential without the scope", |gate| gate.credential_mut().scopes = Vec::new(), false),
+        ("a canary", |gate| gate.tool_mut().canary = true, false),
     ];
     for (name, change, expected) in cases {
         // An engine of its own, because an engine keeps what it compiled.
         let engine = Rc::new(support::engine(gateward_policies::bundle()));
         let mut gate = Gate { engine, ..gate() };
-        tool(&mut gate).input_schema = Some(Rc::clone(&schema));
+        gate.tool_mut().input_schema = Some(Rc::clone(&schema));
         change(&mut gate);
         answer(&gate, &asking(Purpose::Forward));
         assert_eq!(gate.engine.schemas().borrow().holds(&schema), expected, "{name}");
     }
 }
 
-fn tool(gate: &mut Gate) -> &mut ToolRegistration {
-    gate.records.tool.as_mut().unwrap()
-}
-
 #[test]
 fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
     let mut gate = gate();
     let schema = r#"{"properties":{"amount":{"maximum":100}}}"#;
-    let tool = gate.records.tool.as_mut().unwrap();
+    let tool = gate.tool_mut();
     tool.input_schema = Some(Rc::from(schema));
     for (input, expected) in [
         (r#"{"amount":1}"#, "policy_allow"),
@@ -432,7 +419,7 @@ fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
 #[test]
 fn a_schema_that_cannot_be_used_is_not_blamed_on_the_arguments() {
     let mut gate = gate();
-    gate.records.tool.as_mut().unwrap().input_schema = Some(Rc::from(r#"{"type":"text"}"#));
+    gate.tool_mut().input_schema = Some(Rc::from(r#"{"type":"text"}"#));
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "schema_unusable");
     let reason = body["decision"]["reason"].as_str().unwrap();
@@ -458,7 +445,7 @@ fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
     let eu = headers(&[("region", "eu")]);
     assert_eq!(reason(&gate, &eu), (json!("header_mismatch"), true));
     let schema = r#"{"properties":{"region":{"x-mcp-header":"Region"},"query":{}}}"#;
-    let tool = gate.records.tool.as_mut().unwrap();
+    let tool = gate.tool_mut();
     tool.input_schema = Some(Rc::from(schema));
     assert_eq!(reason(&gate, &eu), (json!("policy_allow"), false));
     // The value of another argument. A proxy on the way would route by this value.

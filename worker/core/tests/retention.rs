@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::rc::Rc;
+
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::call::command::Purpose;
 use gateward_core::clock::DAY_MS;
@@ -21,7 +23,7 @@ use serde_json::{Value, json};
 use support::{Gate, START_MS, TENANT, command, read_call, with};
 
 /// A tenant of one lane with bounds.
-fn bounded(rows: Option<u32>, bytes: Option<u32>) -> Option<TenantRecord> {
+fn bounded(rows: Option<u32>, bytes: Option<u32>) -> Option<Rc<TenantRecord>> {
     let record = json!({"status": "active", "epoch": 1, "lanes": 1,
         "rows_per_day": rows, "bytes_per_day": bytes});
     serde_json::from_value(record).unwrap()
@@ -124,7 +126,7 @@ fn a_stopped_agent_writes_no_row_beyond_its_tenants_bound() {
     let mut gate = Gate::new();
     gate.records.tenant = bounded(Some(1), None);
     gate.call(&read_call());
-    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    gate.agent_mut().status = AgentStatus::Frozen;
     for _ in 0..3 {
         gate.now_ms.set(gate.now_ms.get() + 61_000);
         assert_eq!(reasons(&gate, 1), ["agent_frozen"]);

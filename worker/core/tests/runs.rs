@@ -47,7 +47,7 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
         ("a harness", |_, _| {}, 200, ""),
         (
             "an agent that is not one",
-            |gate, _| gate.records.credential.as_mut().unwrap().assigns_runs = false,
+            |gate, _| gate.credential_mut().assigns_runs = false,
             403,
             "forbidden",
         ),
@@ -55,7 +55,7 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
         (
             "a revoked one",
             |gate, _| {
-                gate.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked;
+                gate.credential_mut().status = CredentialStatus::Revoked;
             },
             401,
             "unauthorized",
@@ -68,14 +68,14 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
         ),
         (
             "a frozen agent's",
-            |gate, _| gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen,
+            |gate, _| gate.agent_mut().status = AgentStatus::Frozen,
             403,
             "forbidden",
         ),
         (
             "one over its rate",
             |gate, _| {
-                gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
+                gate.agent_mut().request_rate = support::rate(1, 0.001);
                 gate.try_call(&asking(Purpose::Read)).unwrap();
             },
             429,
@@ -85,7 +85,7 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
     for (name, change, status, expected) in cases {
         for purpose in [start(true), start(false), report()] {
             let mut gate = Gate::new();
-            gate.records.credential.as_mut().unwrap().assigns_runs = true;
+            gate.credential_mut().assigns_runs = true;
             let mut command = asking(purpose);
             change(&mut gate, &mut command);
             let expected = Some(expected).filter(|code| !code.is_empty());
@@ -103,7 +103,7 @@ fn only_the_harness_itself_starts_runs_and_reports_results() {
 fn a_credential_that_signs_issues_no_run_credentials() {
     for (purpose, status) in [(start(true), 403), (start(false), 200), (report(), 200)] {
         let mut gate = Gate::new();
-        let credential = gate.records.credential.as_mut().unwrap();
+        let credential = gate.credential_mut();
         (credential.assigns_runs, credential.signed) = (true, true);
         let mut command = asking(purpose);
         command.signed = true;
@@ -115,8 +115,8 @@ fn a_credential_that_signs_issues_no_run_credentials() {
 #[test]
 fn a_call_with_a_run_credential_belongs_to_its_run() {
     let mut gate = Gate::new();
-    gate.records.credential.as_mut().unwrap().assigns_runs = true;
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+    gate.credential_mut().assigns_runs = true;
+    gate.server_mut().trust = ServerTrust::Untrusted;
     let tainted = |gate: &Gate, run: &str| {
         let mut call = command(&read_call());
         call.run_credential = true;

@@ -32,35 +32,30 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ("no credential", |g| g.records.credential = None, 401, "unauthorized"),
         (
             "another secret",
-            |g| g.records.credential.as_mut().unwrap().secret_sha256 = "0".repeat(64),
+            |g| g.credential_mut().secret_sha256 = "0".repeat(64),
             401,
             "unauthorized",
         ),
         (
             "another agent's credential",
-            |g| g.records.credential.as_mut().unwrap().agent = Some("support".into()),
+            |g| g.credential_mut().agent = Some("support".into()),
             401,
             "unauthorized",
         ),
-        (
-            "an administrator's credential",
-            |g| g.records.credential.as_mut().unwrap().agent = None,
-            401,
-            "unauthorized",
-        ),
+        ("an administrator's credential", |g| g.credential_mut().agent = None, 401, "unauthorized"),
         (
             "a revoked credential",
-            |g| g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked,
+            |g| g.credential_mut().status = CredentialStatus::Revoked,
             401,
             "unauthorized",
         ),
         (
             "an expired credential",
-            |g| g.records.credential.as_mut().unwrap().expires_at_ms = Some(support::START_MS),
+            |g| g.credential_mut().expires_at_ms = Some(support::START_MS),
             401,
             "credential_expired",
         ),
-        ("another lane", |g| g.records.agent.as_mut().unwrap().lane = 1, 401, "unauthorized"),
+        ("another lane", |g| g.agent_mut().lane = 1, 401, "unauthorized"),
         ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), 200, "tenant_inactive"),
         ("no server", |g| g.records.server = None, 200, "server_unknown"),
         ("no tool", |g| g.records.tool = None, 200, "tool_unknown"),
@@ -70,24 +65,9 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
             200,
             "tool_inactive",
         ),
-        (
-            "a pending tool",
-            |g| g.records.tool.as_mut().unwrap().status = ToolStatus::Pending,
-            200,
-            "tool_inactive",
-        ),
-        (
-            "no scope",
-            |g| g.records.credential.as_mut().unwrap().scopes = vec![Scope::ToolsWrite],
-            200,
-            "scope_missing",
-        ),
-        (
-            "a used quota",
-            |g| g.records.agent.as_mut().unwrap().limits = support::daily(0),
-            200,
-            "quota_exhausted",
-        ),
+        ("a pending tool", |g| g.tool_mut().status = ToolStatus::Pending, 200, "tool_inactive"),
+        ("no scope", |g| g.credential_mut().scopes = vec![Scope::ToolsWrite], 200, "scope_missing"),
+        ("a used quota", |g| g.agent_mut().limits = support::daily(0), 200, "quota_exhausted"),
     ];
     for (name, change, status, code) in cases {
         let mut gate = Gate::new();
@@ -105,44 +85,32 @@ fn only_what_nobody_can_lift_is_refused_for_good() {
     type Change = fn(&mut Gate);
     let cases: [(&str, Change, bool); 9] = [
         ("nothing wrong", |_| {}, false),
-        (
-            "a revoked credential",
-            |g| g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked,
-            true,
-        ),
+        ("a revoked credential", |g| g.credential_mut().status = CredentialStatus::Revoked, true),
         (
             "a revoked credential of a deleted agent",
             |g| {
-                g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked;
+                g.credential_mut().status = CredentialStatus::Revoked;
                 g.records.agent = None;
             },
             true,
         ),
         (
             "an expired credential",
-            |g| g.records.credential.as_mut().unwrap().expires_at_ms = Some(support::START_MS),
+            |g| g.credential_mut().expires_at_ms = Some(support::START_MS),
             true,
         ),
         (
             "another secret, of a revoked credential",
             |g| {
-                let credential = g.records.credential.as_mut().unwrap();
+                let credential = g.credential_mut();
                 credential.status = CredentialStatus::Revoked;
                 credential.secret_sha256 = "0".repeat(64);
             },
             false,
         ),
         ("a credential that is not registered yet", |g| g.records.credential = None, false),
-        (
-            "a frozen agent",
-            |g| g.records.agent.as_mut().unwrap().status = AgentStatus::Frozen,
-            false,
-        ),
-        (
-            "a quarantined agent",
-            |g| g.records.agent.as_mut().unwrap().status = AgentStatus::Quarantined,
-            false,
-        ),
+        ("a frozen agent", |g| g.agent_mut().status = AgentStatus::Frozen, false),
+        ("a quarantined agent", |g| g.agent_mut().status = AgentStatus::Quarantined, false),
         ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), false),
     ];
     for (name, change, terminal) in cases {
@@ -169,14 +137,14 @@ fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
         (false, true, Risk::Low, false, 2_000),
         (false, true, Risk::High, false, 3_000),
     ] {
-        let mut records = Gate::new().records;
-        let tenant = records.tenant.as_mut().unwrap();
+        let mut gate = Gate::new();
+        let tenant = gate.tenant_mut();
         tenant.settings.grace_read_s = Some(1);
         tenant.settings.grace_write_s = Some(2);
         tenant.settings.grace_high_risk_s = Some(3);
-        let tool = records.tool.as_mut().unwrap();
+        let tool = gate.tool_mut();
         (tool.mutates, tool.egress, tool.risk) = (mutates, egress, risk);
-        let grace_ms = records.grace_ms(claim, 0);
+        let grace_ms = gate.records.grace_ms(claim, 0);
         assert_eq!(grace_ms, expected_ms, "{mutates} {egress} {risk:?} {claim}");
     }
 }
@@ -184,9 +152,9 @@ fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
 #[test]
 fn an_egress_tool_needs_what_writes_need() {
     let mut gate = Gate::new();
-    gate.records.tool.as_mut().unwrap().egress = true;
+    gate.tool_mut().egress = true;
     assert_eq!(gate.call(&read_call()).1["reason_code"], "policy_allow");
-    let credential = gate.records.credential.as_mut().unwrap();
+    let credential = gate.credential_mut();
     credential.scopes = serde_json::from_value(json!(["tools:read"])).unwrap();
     assert_eq!(gate.call(&read_call()).1["reason_code"], "scope_missing");
 }
@@ -207,17 +175,17 @@ fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
     ] {
         let mut gate = Gate::new();
         gate.records.tool = tool(mutates, false);
-        gate.records.tool.as_mut().unwrap().egress = egress;
+        gate.tool_mut().egress = egress;
         let claimed = json!({"tool_call": {"mutates_state": claim}});
         let (_, body) = gate.call(&with(with(read_call(), untrusted.clone()), claimed));
         assert_eq!(body["decision"], expected, "{mutates} {egress} {claim}");
     }
     let mut gate = Gate::new();
     let (_, low) = gate.call(&read_call());
-    gate.records.tool.as_mut().unwrap().egress = true;
+    gate.tool_mut().egress = true;
     let (_, egress) = gate.call(&read_call());
     assert!(low["risk_score"].as_u64() < egress["risk_score"].as_u64());
-    gate.records.tool.as_mut().unwrap().risk = Risk::Critical;
+    gate.tool_mut().risk = Risk::Critical;
     let (_, critical) = gate.call(&read_call());
     assert!(low["risk_score"].as_u64() < critical["risk_score"].as_u64());
     assert_eq!((&low["risk_level"], &critical["risk_level"]), (&json!("low"), &json!("critical")));
@@ -229,7 +197,7 @@ fn a_claim_of_trust_never_counts_for_more_than_the_credential_allows() {
     gate.records.tool = tool(true, false);
     let most = |gate: &mut Gate, level: &str| {
         let level = serde_json::from_value(json!(level)).unwrap();
-        gate.records.credential.as_mut().unwrap().max_source_trust = level;
+        gate.credential_mut().max_source_trust = level;
     };
     for (credential, claim, expected) in [
         ("trusted_internal_unsigned", "trusted_internal_signed", "allow"),
@@ -255,7 +223,7 @@ fn an_answer_says_what_was_claimed_what_counts_and_what_lowered_it() {
     ] {
         let mut gate = Gate::new();
         let highest: SourceTrust = serde_json::from_value(json!(highest)).unwrap();
-        gate.records.credential.as_mut().unwrap().max_source_trust = highest;
+        gate.credential_mut().max_source_trust = highest;
         let call = with(read_call(), json!({"context": {"source_trust": claim}}));
         let (_, answer) = gate.call(&call);
         assert_eq!(answer["trust"]["claimed"], claim);
@@ -281,7 +249,7 @@ fn a_denial_that_the_credentials_highest_trust_causes_names_it() {
         let mut gate = Gate::new();
         gate.records.tool = tool(mutates, false);
         let level: SourceTrust = serde_json::from_value(json!(highest)).unwrap();
-        gate.records.credential.as_mut().unwrap().max_source_trust = level;
+        gate.credential_mut().max_source_trust = level;
         let call = with(read_call(), json!({"context": {"source_trust": claim}}));
         let (_, answer) = gate.call(&call);
         assert_eq!(answer["decision"], decision, "{highest} {claim} {mutates}");
@@ -292,9 +260,9 @@ fn a_denial_that_the_credentials_highest_trust_causes_names_it() {
     // If the call is denied in any case, the reason does not name the credential.
     let mut gate = Gate::new();
     gate.records.tool = tool(true, false);
-    gate.records.tool.as_mut().unwrap().tainted = TaintRule::Forbid;
-    gate.records.credential.as_mut().unwrap().max_source_trust = SourceTrust::Unknown;
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+    gate.tool_mut().tainted = TaintRule::Forbid;
+    gate.credential_mut().max_source_trust = SourceTrust::Unknown;
+    gate.server_mut().trust = ServerTrust::Untrusted;
     let reading = gate.records.tool.replace(tool(false, false).unwrap());
     gate.call(&read_call());
     gate.records.tool = reading;
@@ -387,12 +355,12 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
     type Change = fn(&mut Gate);
     let cases: [(&str, Change, bool); 4] = [
         ("an active agent", |_| {}, true),
-        ("a frozen one", |g| g.records.agent.as_mut().unwrap().status = AgentStatus::Frozen, false),
-        ("another secret", |g| g.records.credential.as_mut().unwrap().secret_sha256.clear(), false),
+        ("a frozen one", |g| g.agent_mut().status = AgentStatus::Frozen, false),
+        ("another secret", |g| g.credential_mut().secret_sha256.clear(), false),
         (
             "one over its rate",
             |g| {
-                g.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
+                g.agent_mut().request_rate = support::rate(1, 0.001);
                 g.call(&read_call());
             },
             false,
@@ -440,7 +408,7 @@ fn a_stopped_agent_is_denied_before_a_stored_answer_is_replayed_to_it() {
         let mut gate = Gate::new();
         let call = with(read_call(), json!({"request_id": "r-1"}));
         assert_eq!(gate.call(&call).1["decision"], "allow");
-        gate.records.agent.as_mut().unwrap().status = status;
+        gate.agent_mut().status = status;
         let (_, body) = gate.call(&with(call, json!({"request_id": "r-1"})));
         assert_eq!((&body["decision"], body["reason_code"].as_str()), (&json!("deny"), Some(code)));
     }
@@ -449,7 +417,7 @@ fn a_stopped_agent_is_denied_before_a_stored_answer_is_replayed_to_it() {
 #[test]
 fn repeated_denials_of_a_stopped_agent_are_one_receipt_and_one_audit_row_with_a_count() {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    gate.agent_mut().status = AgentStatus::Frozen;
     let bodies: Vec<Value> = (0..6).map(|_| gate.call(&read_call()).1).collect();
     assert!(bodies.iter().all(|body| body["reason_code"] == "agent_frozen"));
     assert!(
@@ -468,7 +436,7 @@ fn repeated_denials_of_a_stopped_agent_are_one_receipt_and_one_audit_row_with_a_
 #[test]
 fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(4, 0.5);
+    gate.agent_mut().request_rate = support::rate(4, 0.5);
     let replayed = with(read_call(), json!({"request_id": "r"}));
     let dry = with(read_call(), json!({"dry_run": true}));
     let denied = with(read_call(), json!({"tool_call": {"action": "gone"}}));
@@ -493,7 +461,7 @@ fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
 #[test]
 fn a_dry_run_decides_and_explains_and_leaves_nothing() {
     let mut gate = Gate::new();
-    gate.records.agent.as_mut().unwrap().limits = support::daily(1);
+    gate.agent_mut().limits = support::daily(1);
     let real = with(
         read_call(),
         json!({
@@ -519,7 +487,7 @@ fn a_dry_run_decides_and_explains_and_leaves_nothing() {
     );
     assert_eq!(gate.call(&real).1, first);
     // A dry run of a canary stops nobody.
-    gate.records.agent.as_mut().unwrap().limits.clear();
+    gate.agent_mut().limits.clear();
     gate.records.tool = tool(false, true);
     assert_eq!(gate.call(&with(read_call(), json!({"dry_run": true}))).1["decision"], "quarantine");
     gate.records.tool = tool(false, false);
@@ -727,7 +695,7 @@ fn a_flush_that_breaks_anywhere_loses_nothing_and_writes_nothing_twice() {
         for at in 0.. {
             let mut gate = Gate::new();
             gate.config.flush_batch_rows = 3;
-            gate.records.agent.as_mut().unwrap().limits = support::daily(4);
+            gate.agent_mut().limits = support::daily(4);
             let call = with(
                 read_call(),
                 json!({"request_id": "r-1", "nonce": "n", "timestamp": "2026-11-18T11:06:40Z"}),

@@ -80,7 +80,7 @@ fn a_signed_request_is_good_once_also_if_it_journals_nothing() {
 #[test]
 fn a_request_over_the_rate_uses_up_its_nonce_and_a_replay_costs_no_request() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(2, 0.001);
+    gate.agent_mut().request_rate = support::rate(2, 0.001);
     assert_eq!(outcome(&gate, &signed(&read_call(), "a")).0, 200);
     for _ in 0..5 {
         assert_eq!(outcome(&gate, &signed(&read_call(), "a")), replayed());

@@ -36,7 +36,7 @@ fn outcome(gate: &Gate, run: &str) -> String {
 }
 
 fn set_trust(gate: &mut Gate, trust: ServerTrust) {
-    gate.records.server.as_mut().unwrap().trust = trust;
+    gate.server_mut().trust = trust;
 }
 
 /// Reads from an untrusted server in a run. Later calls go to a trusted server again.
@@ -50,7 +50,7 @@ fn read_untrusted(gate: &mut Gate, run: &str) {
 }
 
 fn be_harness(gate: &mut Gate) {
-    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+    gate.credential_mut().assigns_runs = true;
 }
 
 /// The attack: an agent reads a public page in one run and writes in another, or in none.
@@ -111,7 +111,7 @@ fn only_the_runs_of_a_harness_are_told_apart() {
         assert_eq!(outcome(&gate, run), expected, "{run}");
     }
     // Another credential of the same agent does not belong to a harness, so its calls may be of any run.
-    gate.records.credential.as_mut().unwrap().assigns_runs = false;
+    gate.credential_mut().assigns_runs = false;
     assert_eq!(outcome(&gate, "r2"), HELD);
 }
 
@@ -132,7 +132,7 @@ fn what_is_stated_to_be_untrusted_is_denied_and_what_is_only_tainted_waits_for_a
     }
     gate.records.tool = tool(false, false);
     assert_eq!(gate.call(&read_call()).1["decision"], "allow", "reading goes on");
-    gate.records.tool.as_mut().unwrap().egress = true;
+    gate.tool_mut().egress = true;
     assert_eq!(
         gate.call(&read_call()).1["decision"],
         "require_approval",
@@ -153,7 +153,7 @@ fn a_tools_registration_says_what_tainted_calls_of_it_need() {
     ] {
         let mut gate = gate();
         gate.records.tool = tool(mutates, false);
-        gate.records.tool.as_mut().unwrap().tainted = rule;
+        gate.tool_mut().tainted = rule;
         let call = |gate: &Gate| {
             let body = with(write(""), json!({"tool_call": {"mutates_state": mutates}}));
             gate.call(&body).1["decision"].clone()
@@ -168,7 +168,7 @@ fn a_tools_registration_says_what_tainted_calls_of_it_need() {
 fn taint_ends_after_the_tenants_period() {
     for (registered, period_s) in [(None, u64::from(DEFAULT_TAINT_S)), (Some(60), 60)] {
         let mut gate = gate();
-        gate.records.tenant.as_mut().unwrap().settings.taint_s = registered;
+        gate.tenant_mut().settings.taint_s = registered;
         read_untrusted(&mut gate, "");
         let start_ms = gate.now_ms.get();
         for (later_ms, expected) in [(period_s * 1_000 - 1, HELD), (period_s * 1_000, ALLOWED)] {
@@ -384,7 +384,7 @@ fn only_a_decision_that_would_have_been_another_without_taint_is_explained_by_it
                 read_untrusted(&mut gate, "");
             }
             gate.records.tool = tool(mutates, false);
-            gate.records.tool.as_mut().unwrap().tainted = rule;
+            gate.tool_mut().tainted = rule;
             let body = with(write(""), json!({"tool_call": {"mutates_state": mutates}}));
             let (_, answer) = gate.call(&with(body, change.clone()));
             let what = format!("{rule:?} {mutates} {change} {tainted}: {answer}");
@@ -443,7 +443,7 @@ fn an_approval_binds_user_and_run_only_where_a_harness_states_them() {
     };
     for (harness, same) in [(false, true), (true, false)] {
         let mut gate = gate();
-        gate.records.credential.as_mut().unwrap().assigns_runs = harness;
+        gate.credential_mut().assigns_runs = harness;
         let first = held(&gate, "ann", "r1");
         assert_eq!(held(&gate, "ann", "r1"), first);
         for (user, run) in [("ben", "r1"), ("ann", "r2"), ("", "")] {

@@ -385,7 +385,7 @@ fn another_agent_has_windows_of_its_own() {
         passes(&gate, json!({"n": n, "customer": n}));
     }
     let mut records = records();
-    records.credential.as_mut().unwrap().agent = Some("support".to_owned());
+    Rc::make_mut(records.credential.as_mut().unwrap()).agent = Some("support".to_owned());
     let gate = Gate { records, ..gate };
     let call =
         with(call(arguments(json!({"n": 0, "customer": 9}))), json!({"agent": {"id": "support"}}));
@@ -421,7 +421,7 @@ fn a_call_that_waits_for_approval_is_not_counted() {
 #[test]
 fn a_flood_of_calls_is_charged_before_it_asks_windows() {
     let mut gate = gate();
-    gate.records.agent.as_mut().unwrap().request_rate = support::rate(1, 0.001);
+    gate.agent_mut().request_rate = support::rate(1, 0.001);
     let command = command(&arguments(json!({})));
     // Two calls at once: neither has an answer of the window yet.
     assert!(matches!(step(&gate, &command, None), CallResult::NotCounted(_)));
@@ -456,7 +456,7 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
     let CallResult::NotCounted(before) = step(&gate, &command, None) else { panic!("it asks") };
     let mut answers = answer(&gate, &before);
     // From now on, the credential is a harness's, so its claim about the user counts.
-    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+    gate.credential_mut().assigns_runs = true;
     let CallResult::NotCounted(after) = step(&gate, &command, Some(&answers)) else {
         panic!("it asks the user's window")
     };
@@ -483,8 +483,7 @@ fn a_window_of_the_tenant_and_a_shared_limit_count_what_passes_both() {
     let two = other(&one);
     let limit = json!({"limit_id": "l", "rule": {"kind": "quota", "max": "2", "window": "day"}});
     let limit = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
-    one.records.tenant.as_mut().unwrap().shared_limits =
-        [serde_json::from_value(limit).unwrap()].into();
+    one.tenant_mut().shared_limits = [serde_json::from_value(limit).unwrap()].into();
     passes(&one, json!({}));
     passes(&two, json!({}));
     assert_eq!(decide(&one, json!({})).0, "require_approval");

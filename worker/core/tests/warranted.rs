@@ -118,7 +118,7 @@ fn now_s() -> u64 {
 fn gate(writes: bool) -> Gate {
     let mut gate = Gate::new();
     gate.records.tool = tool(writes, false);
-    gate.records.agent.as_mut().unwrap().public_key = Some(secret(AGENT).public());
+    gate.agent_mut().public_key = Some(secret(AGENT).public());
     gate.records.warrants = trusted(
         json!([{"id": "r", "public_key": secret(ROOT).public(),
         "allowed_servers": null}]),
@@ -177,14 +177,14 @@ fn a_warrant_must_be_trusted_and_the_agents() {
         (
             "an agent without a key",
             1,
-            |it| it.records.agent.as_mut().unwrap().public_key = None,
+            |it| it.agent_mut().public_key = None,
             "warrant_holder_unknown",
         ),
         (
             "another agent",
             2,
             |it| {
-                it.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+                it.agent_mut().public_key = Some(secret(WORKER).public());
             },
             "warrant_holder_unknown",
         ),
@@ -208,20 +208,15 @@ fn a_warrant_must_be_trusted_and_the_agents() {
             "more links are accepted",
             9,
             |it| {
-                it.records.tenant.as_mut().unwrap().settings.warrant_max_links = Some(9);
+                it.tenant_mut().settings.warrant_max_links = Some(9);
             },
             "policy_allow",
         ),
-        (
-            "enough clearance",
-            1,
-            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(20),
-            "policy_allow",
-        ),
+        ("enough clearance", 1, |it| it.tool_mut().min_clearance = Some(20), "policy_allow"),
         (
             "too little clearance",
             1,
-            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(21),
+            |it| it.tool_mut().min_clearance = Some(21),
             "warrant_clearance_missing",
         ),
     ];
@@ -249,29 +244,17 @@ fn tenant_agent_and_tool_can_need_a_warrant() {
         ("nobody", |_| {}, "policy_allow"),
         (
             "a clearance that each warrant has",
-            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(0),
+            |it| it.tool_mut().min_clearance = Some(0),
             "policy_allow",
         ),
-        (
-            "a clearance",
-            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(1),
-            "warrant_required",
-        ),
+        ("a clearance", |it| it.tool_mut().min_clearance = Some(1), "warrant_required"),
         (
             "the tenant",
-            |it| it.records.tenant.as_mut().unwrap().settings.warrant_required = Some(true),
+            |it| it.tenant_mut().settings.warrant_required = Some(true),
             "warrant_required",
         ),
-        (
-            "the agent",
-            |it| it.records.agent.as_mut().unwrap().warrant_required = true,
-            "warrant_required",
-        ),
-        (
-            "the tool",
-            |it| it.records.tool.as_mut().unwrap().warrant_required = true,
-            "warrant_required",
-        ),
+        ("the agent", |it| it.agent_mut().warrant_required = true, "warrant_required"),
+        ("the tool", |it| it.tool_mut().warrant_required = true, "warrant_required"),
     ];
     for (name, change, expected) in cases {
         let mut gate = gate(false);
@@ -290,7 +273,7 @@ fn a_proof_is_good_once_for_what_changes_something() {
         (false, Some(true), "warrant_proof_used"),
     ] {
         let mut gate = gate(writes);
-        gate.records.tenant.as_mut().unwrap().settings.warrant_reads_once = reads_once;
+        gate.tenant_mut().settings.warrant_reads_once = reads_once;
         let first = warranted(&call("a"), 2, now_s());
         assert_eq!(code(&gate, &first), "policy_allow");
         assert_eq!(code(&gate, &first), "policy_allow", "the stored answer comes first");
@@ -307,9 +290,9 @@ fn a_proof_is_good_once_for_what_changes_something() {
 #[test]
 fn a_refusal_says_when_the_next_window_begins_and_a_denied_call_uses_no_proof() {
     let mut gate = gate(true);
-    gate.records.tool.as_mut().unwrap().min_clearance = Some(21);
+    gate.tool_mut().min_clearance = Some(21);
     assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "warrant_clearance_missing");
-    gate.records.tool.as_mut().unwrap().min_clearance = None;
+    gate.tool_mut().min_clearance = None;
     assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "policy_allow");
     let reply = gate.try_call(&warranted(&read_call(), 1, now_s())).unwrap();
     let next_ms = (now_s() - now_s() % 30 + 30) * 1_000;
@@ -330,7 +313,7 @@ fn the_lanes_clock_decides_on_expiry_and_on_the_proofs_window() {
         assert_eq!(code(&gate, &warranted(&read_call(), 1, judged_s)), expected, "{after_s}");
     }
     let mut gate = gate(false);
-    gate.records.tenant.as_mut().unwrap().settings.warrant_proof_windows = Some(2);
+    gate.tenant_mut().settings.warrant_proof_windows = Some(2);
     gate.now_ms.set(START_MS + 61_000);
     assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "warrant_proof_invalid");
 }
@@ -471,7 +454,7 @@ fn a_canary_quarantines_whatever_the_warrant_says() {
     for is_warranted in [true, false] {
         let mut gate = gate(false);
         gate.records.tool = tool(false, true);
-        gate.records.tool.as_mut().unwrap().warrant_required = true;
+        gate.tool_mut().warrant_required = true;
         let call = match is_warranted {
             true => warranted(&read_call(), 1, now_s()),
             false => command(&read_call()),
@@ -536,15 +519,15 @@ fn located(body: &Value, links: u8, at_s: u64) -> GateCommand {
 /// A lane whose tenant accepts warrants without a credential. The cache puts the credential in place.
 fn open(writes: bool, trust: Option<SourceTrust>) -> Gate {
     let mut gate = gate(writes);
-    gate.records.tenant.as_mut().unwrap().settings.warrant_alone_trust = trust;
+    gate.tenant_mut().settings.warrant_alone_trust = trust;
     settle(&mut gate);
     gate
 }
 
 fn settle(gate: &mut Gate) {
     let records = &gate.records;
-    let (agent, tenant) = (records.agent.as_ref(), records.tenant.as_ref());
-    gate.records.credential = credential("coder", agent, tenant);
+    let (agent, tenant) = (records.agent.as_deref(), records.tenant.as_deref());
+    gate.records.credential = credential("coder", agent, tenant).map(Rc::new);
 }
 
 #[test]
@@ -578,7 +561,7 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
 fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
     // It learns nothing about the tool: whether it is there, is a canary, or takes these arguments.
     let mut strict = tool(true, false);
-    strict.as_mut().unwrap().input_schema = Some(r#"{"required":["x"]}"#.into());
+    Rc::make_mut(strict.as_mut().unwrap()).input_schema = Some(r#"{"required":["x"]}"#.into());
     for tool in [tool(true, false), tool(true, true), strict, None] {
         let canary = tool.as_ref().map(|tool| tool.canary);
         let mut gate = open(true, Some(SourceTrust::TrustedInternalUnsigned));
@@ -698,20 +681,20 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         (
             "a tenant that accepts no warrant alone",
             |gate, _| {
-                gate.records.tenant.as_mut().unwrap().settings.warrant_alone_trust = None;
+                gate.tenant_mut().settings.warrant_alone_trust = None;
             },
             "warrant_untrusted",
         ),
         (
             "an agent with another key",
             |gate, _| {
-                gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+                gate.agent_mut().public_key = Some(secret(WORKER).public());
             },
             "warrant_holder_unknown",
         ),
         (
             "an agent without a key",
-            |gate, _| gate.records.agent.as_mut().unwrap().public_key = None,
+            |gate, _| gate.agent_mut().public_key = None,
             "warrant_holder_unknown",
         ),
     ];

@@ -1,6 +1,6 @@
 //! Requests as handlers see them, responses, and the bounds on what is read.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt::Display;
 use std::net::IpAddr;
 
@@ -11,7 +11,6 @@ use gateward_core::limit::rate_headers::RateHeaders;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::trace::{TRACESTATE, TraceContext};
 use js_sys::Uint8Array;
-use js_sys::futures::JsFuture;
 use serde::Serialize;
 use url::form_urlencoded;
 use wasm_bindgen::JsValue;
@@ -21,6 +20,7 @@ use worker::worker_sys::web_sys::{self, Response};
 
 use crate::answer::internal;
 use crate::limits::BODY_MS;
+use crate::wait::settled;
 use crate::{io, memory};
 
 #[wasm_bindgen]
@@ -54,6 +54,10 @@ const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 /// 4 KiB of headers in all.
 const MAX_POLICIES_BYTES: usize = 1_024;
 
+/// Headers that every call is asked for and few have. `describe` in `io.js` reads them in this order, because reading all
+/// headers takes longer than the rest of it.
+const OPTIONAL: [&str; 4] = ["prefer", "x-tenuo-warrant", "x-tenuo-pop", "x-tenuo-approvals"];
+
 /// A request's body. Its memory is counted until this is dropped.
 #[derive(Default)]
 pub struct Body {
@@ -75,7 +79,11 @@ pub struct Request {
     /// How the request is signed; empty if it is not: docs/signing.md.
     pub signature_input: String,
     traceparent: String,
+    /// The values of [`OPTIONAL`].
+    optional: [Option<String>; 4],
     raw: web_sys::Request,
+    /// All headers, once something asked for one that is not above.
+    fields: OnceCell<Vec<(String, String)>>,
     /// Whether the body was read or dropped.
     read: Cell<bool>,
     /// What a lane said about the rate of the agent that reads or reports.
@@ -88,6 +96,7 @@ impl Request {
         let described = io::describe(&raw, address_header.unwrap_or_default());
         let mut lines = described.split('\n').map(str::to_owned);
         let mut next = || lines.next().unwrap_or_default();
+        let optional = |line: String| line.strip_prefix('=').map(str::to_owned);
         Self {
             method: next(),
             url: next(),
@@ -98,7 +107,9 @@ impl Request {
             connecting_address: next(),
             signature_input: next(),
             traceparent: next(),
+            optional: OPTIONAL.map(|_| optional(next())),
             raw,
+            fields: OnceCell::new(),
             read: Cell::new(false),
             rate: RefCell::default(),
         }
@@ -114,7 +125,7 @@ impl Request {
 
     /// The caller's trace; `None` if it sent none, or a malformed one.
     pub fn trace(&self) -> Option<TraceContext> {
-        TraceContext::read(&self.traceparent, || self.header(TRACESTATE))
+        TraceContext::read(&self.traceparent, || self.header(TRACESTATE).map(str::to_owned))
     }
 
     /// The path as it was sent, from the first slash on. Dots and backslashes are not normalized.
@@ -159,13 +170,18 @@ impl Request {
     }
 
     /// A header that is not a field of this struct.
-    pub fn header(&self, name: &str) -> Option<String> {
-        self.raw.headers().get(name).ok().flatten()
+    pub fn header(&self, name: &str) -> Option<&str> {
+        if let Some(at) = OPTIONAL.iter().position(|optional| *optional == name) {
+            return self.optional.get(at)?.as_deref();
+        }
+        let (_, value) =
+            self.headers().iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(value)
     }
 
-    /// All headers; names are in lower case.
-    pub fn headers(&self) -> Vec<(String, String)> {
-        pairs(&io::headers(&self.raw))
+    /// All headers; names are in lower case. They are read from the runtime once.
+    pub fn headers(&self) -> &[(String, String)] {
+        self.fields.get_or_init(|| pairs(&io::headers(&self.raw)))
     }
 
     /// The connecting address. `None` when no header is trusted for it, or when its value is not one
@@ -205,7 +221,7 @@ impl Request {
         let mut held = memory::hold_body(length.unwrap_or(MAX_BODY_BYTES))?;
         self.read.set(true);
         let bytes = if length.is_some() {
-            let read = JsFuture::from(io::body(&self.raw, BODY_MS)).await;
+            let read = settled(Ok(io::body(&self.raw, BODY_MS))).await;
             Uint8Array::new(&read.map_err(|_| unreadable())?).to_vec()
         } else {
             self.read_at_most(MAX_BODY_BYTES).await?.ok_or_else(too_large)?
@@ -226,7 +242,7 @@ impl Request {
     /// `None`: the body is longer than the bound, and was read and dropped.
     async fn read_at_most(&self, max: usize) -> std::result::Result<Option<Vec<u8>>, Problem> {
         let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, BODY_MS);
-        let read = JsFuture::from(read).await.map_err(|_| unreadable())?;
+        let read = settled(Ok(read)).await.map_err(|_| unreadable())?;
         Ok((!read.is_undefined()).then(|| Uint8Array::from(read).to_vec()))
     }
 }
@@ -360,9 +376,9 @@ pub struct RateFields([Option<String>; 2]);
 const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];
 
 impl RateFields {
-    /// `header`: reads a header of the lane's response.
-    pub fn read(header: impl Fn(&str) -> Option<String>) -> Self {
-        Self(RATE_FIELDS.map(header))
+    /// The values of `RateLimit-Policy` and `RateLimit`; empty if the lane sent none.
+    pub fn read(policy: &str, state: &str) -> Self {
+        Self([policy, state].map(|value| Some(value.to_owned()).filter(|value| !value.is_empty())))
     }
 
     pub fn add_to(&self, head: Head) -> Head {

@@ -1,6 +1,6 @@
 //! The functions of `io.js`, typed.
 
-use js_sys::{Array, Promise};
+use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Env;
@@ -37,13 +37,10 @@ extern "C" {
     pub fn description(fields: &str) -> Result<Response, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn post(
-        env: &Env,
-        binding: &str,
-        name: &str,
-        body: &[u8],
-        limit_ms: u32,
-    ) -> Result<Promise, JsValue>;
+    pub fn post(env: &Env, name: &str, body: &[u8], limit_ms: u32) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn answered(env: &Env, name: &str, body: &[u8], limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn text(response: &Response, limit_ms: u32) -> Result<Promise, JsValue>;
@@ -63,6 +60,15 @@ extern "C" {
         limit_ms: u32,
     ) -> Result<Promise, JsValue>;
 
+    #[wasm_bindgen(js_name = whenSettled)]
+    pub fn when_settled(promise: &Promise, number: u32, settle: &JsValue);
+
+    #[wasm_bindgen(js_name = beginPause)]
+    pub fn begin_pause(ms: f64, number: u32, settle: &JsValue) -> JsValue;
+
+    #[wasm_bindgen(js_name = endPause)]
+    pub fn end_pause(timer: &JsValue);
+
     #[wasm_bindgen(catch)]
     pub fn query(
         env: &Env,
@@ -80,10 +86,10 @@ extern "C" {
         statement: &str,
         texts: &str,
         kinds: &[f64],
-    ) -> Result<Array, JsValue>;
+    ) -> Result<Option<Uint8Array>, JsValue>;
 }
 
-/// What `exec` in `io.js` takes as the kind of a value.
+/// What `exec` in `io.js` takes and returns as the kind of a value.
 pub const SQL_NULL: f64 = 0.0;
 pub const SQL_INTEGER: f64 = 1.0;
 pub const SQL_TEXT: f64 = 2.0;

@@ -18,6 +18,7 @@ mod router;
 mod settings;
 mod time_zones;
 mod upstream;
+mod wait;
 mod warrants;
 
 use std::panic::AssertUnwindSafe;

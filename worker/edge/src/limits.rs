@@ -18,6 +18,10 @@ pub const REGISTRY_CONFIRM_MS: u32 = 1_000;
 /// A hop to a lane. Longer than the lane itself waits for D1.
 pub const LANE_MS: u32 = 4_500;
 
+/// How long a call may wait in its lane. Less than its caller waits for the lane, so that no call is allowed, and no
+/// approval used, after its caller was told that the lane does not answer.
+pub const DECIDE_MS: u32 = LANE_MS - 200;
+
 /// A lane's request to a limit's counter object. A caller waits for it, and for what the counter asks of other lanes.
 pub const LEASE_MS: u32 = 1_500;
 

@@ -11,7 +11,7 @@ use crate::http::Request;
 
 /// The warrant of a request's headers.
 pub fn in_headers(request: &Request) -> Option<Carried> {
-    Carried::in_headers(|name| request.header(name))
+    Carried::in_headers(|name| request.header(name).map(str::to_owned))
 }
 
 /// Keeps the chain of a caller without a credential, after the lane has verified the proof. A new chain is verified once

@@ -157,7 +157,7 @@ fn check_held(
         let old = |held: &CredentialRecord| {
             held.expires_at_ms.is_some_and(|at| at < now_ms - KEPT_S * 1_000)
         };
-        if now.credential.is_some() || !held.credential.as_ref().is_some_and(old) {
+        if now.credential.is_some() || !held.credential.as_deref().is_some_and(old) {
             prop_assert_eq!(&held.credential, &now.credential, "{:?}", ask);
         }
         if complete || held.server.is_some() {

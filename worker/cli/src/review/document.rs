@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::definition::{Change, difference};
 use super::registration::{self, Registration};
 use crate::failure::Failure;
-use crate::table::is_deceptive;
 
 /// Tools in one document: about 60 MB with the largest definitions of 128 KiB each. The other tools
 /// wait for the next document.
@@ -86,7 +85,7 @@ impl Reviewed {
 /// unread.
 pub fn write(server: &str, tools: &[Value]) -> Result<String, Failure> {
     let tools: Result<Vec<_>, _> = tools.iter().map(reviewed).collect();
-    Ok(escaped(&format!("{:#}", json!({"server": server, "tools": tools?}))))
+    Ok(format!("{:#}", json!({"server": server, "tools": tools?})))
 }
 
 fn reviewed(tool: &Value) -> Result<Value, Failure> {
@@ -119,23 +118,6 @@ fn reviewed(tool: &Value) -> Result<Value, Failure> {
     }))
 }
 
-/// JSON text with `\u` escapes for characters that control a terminal, or hide or reorder text.
-/// Such characters occur only in strings, so the meaning stays the same.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character != '\n' && (character.is_control() || is_deceptive(character)) {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                safe.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
-}
-
 /// Reads a document from a file.
 pub fn read(file: &str) -> Result<Document, String> {
     let length = fs::metadata(file).map_err(|error| error.to_string())?.len();
@@ -160,6 +142,7 @@ fn parse(text: &[u8]) -> Result<Document, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::escaped;
 
     fn tool(approved: Value, description: &str) -> Value {
         json!({
@@ -191,7 +174,7 @@ mod tests {
     #[test]
     fn a_document_shows_no_hostile_character_and_loses_none() {
         let hostile = "a\u{1b}[2J\rb\u{202e}c\u{200b}d\u{e0041}e\u{9b}f\u{7f}g\u{2028}ü";
-        let text = write("s", &[tool(Value::Null, hostile)]).unwrap();
+        let text = escaped(&write("s", &[tool(Value::Null, hostile)]).unwrap());
         let plain = |c: char| c == '\n' || c == 'ü' || (' '..='~').contains(&c);
         assert!(text.chars().all(plain), "{text:?}");
         let value: Value = serde_json::from_str(&text).unwrap();

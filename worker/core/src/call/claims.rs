@@ -63,14 +63,18 @@ impl Claims {
         })
     }
 
-    /// These claims with the lower source trust of both.
+    /// These claims with the lower source trust of both. If one says that the data is sensitive, it is.
     #[must_use]
     pub fn at_most(self, other: &Self) -> Self {
         let lowest = match (self.source_trust, other.source_trust) {
             (Some(own), Some(other)) => Some(own.lowest(other)),
             (own, other) => own.or(other),
         };
-        Self { source_trust: lowest, ..self }
+        Self {
+            source_trust: lowest,
+            contains_sensitive_data: self.contains_sensitive_data || other.contains_sensitive_data,
+            ..self
+        }
     }
 
     /// These claims in the run of a run credential.
@@ -173,6 +177,19 @@ mod tests {
             (&Claims::default(), &low, &low),
         ] {
             assert_eq!(&own.clone().at_most(other), expected);
+        }
+    }
+
+    #[test]
+    fn data_is_sensitive_if_one_of_two_claims_says_so() {
+        let of = |claim: &str| {
+            Claims::read(|name| Ok((name == "contains_sensitive_data").then(|| claim.to_owned())))
+                .unwrap()
+        };
+        for (own, other, expected) in
+            [("true", "false", "true"), ("false", "true", "true"), ("false", "false", "false")]
+        {
+            assert_eq!(of(own).at_most(&of(other)), of(expected), "{own} and {other}");
         }
     }
 }

@@ -74,7 +74,8 @@ pub enum Purpose {
     Unroutable(Unresolved),
     /// Check and charge the agent, check that the server is granted and active, and return its upstream.
     /// Policies are not evaluated. The call's tool is the method, for the record of a denial. `cost`
-    /// counts against the agent's rate: one for each name that the message subscribes to.
+    /// counts against the agent's rate: one for each name that the message subscribes to, and zero to ask again
+    /// about a stream that is open.
     Message { cost: u32 },
     /// Decide on a server's request to the client, in the agent's session. It is charged like a request
     /// of the agent, but counts neither as a call nor as a denial, and never requests an approval.

@@ -5,6 +5,7 @@ pub mod command;
 pub mod forward_auth;
 pub mod headers;
 pub mod http_tool;
+pub mod location;
 pub mod outcome;
 pub mod parameters;
 pub mod run;

@@ -290,7 +290,9 @@ pub fn secret_hash(secret: &str) -> [u8; 32] {
 /// Compares a secret's hash with the stored lower-case hex, in constant time.
 #[must_use]
 pub fn hash_matches(hash: &[u8; 32], stored_hex: &str) -> bool {
-    hex::encode(hash).as_bytes().ct_eq(stored_hex.as_bytes()).into()
+    let mut text = [0; 64];
+    hex::encode_to_slice(hash, &mut text).is_ok()
+        && text.as_slice().ct_eq(stored_hex.as_bytes()).into()
 }
 
 #[cfg(test)]

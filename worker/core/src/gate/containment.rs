@@ -37,7 +37,7 @@ impl Containment {
 
 /// The agent's risk tier, as policies see it.
 pub fn effective_tier(draft: &Draft<'_>, registered: RiskTier) -> RiskTier {
-    let limits = RiskLimits::of(draft.facts.records.tenant.as_ref());
+    let limits = RiskLimits::of(draft.facts.records.tenant.as_deref());
     registered.raised(draft.agent.risk.steps(limits, draft.facts.now_ms))
 }
 
@@ -50,7 +50,7 @@ pub fn settle<'a>(
 ) -> Option<ContainmentRow<'a>> {
     let (facts, now_ms) = (draft.facts, draft.facts.now_ms);
     let registered = facts.records.agent.as_ref()?.risk_tier;
-    let limits = RiskLimits::of(facts.records.tenant.as_ref());
+    let limits = RiskLimits::of(facts.records.tenant.as_deref());
     let quarantines = decision == Some(Decision::Quarantine);
     let epoch = draft.epoch();
     let state = &mut draft.agent;

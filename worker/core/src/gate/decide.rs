@@ -151,8 +151,9 @@ pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
     if matches!(command.purpose, Purpose::ReportResult(_)) {
         return facts.records.credential.as_ref().is_some_and(|it| it.assigns_runs);
     }
-    match caller::check(&mut Draft::new(facts, command)) {
-        Ok((identity, None)) => resolve::is_granted(command, &identity),
+    let mut draft = Draft::new(facts, command);
+    match caller::check(&mut draft) {
+        Ok((identity, None)) => resolve::is_granted(&draft, &identity),
         _ => false,
     }
 }
@@ -167,7 +168,7 @@ pub fn evaluate_policies(
 ) -> Option<Evaluation> {
     let mut draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
-    let tool = resolve::registered_tool(engine, command, facts.records, &identity).ok()?;
+    let tool = resolve::registered_tool(engine, &draft, &identity).ok()?;
     velocity::read_windows(&mut draft, &tool).ok()?;
     resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
@@ -237,7 +238,7 @@ fn resolve_tool(
     identity: &Identity<'_>,
 ) -> Result<(Tool, Option<Box<Ruling>>), Box<Ruling>> {
     warrant::deny_if_not_carried(draft)?;
-    let tool = resolve::registered_tool(engine, draft.command, draft.facts.records, identity)?;
+    let tool = resolve::registered_tool(engine, draft, identity)?;
     // A request of a server is not the agent's call.
     let warranted = match draft.command.purpose {
         Purpose::Ask => Ok(()),

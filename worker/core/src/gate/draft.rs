@@ -69,6 +69,8 @@ pub enum PresentedApproval {
 pub struct Draft<'a> {
     pub command: &'a GateCommand,
     pub facts: &'a Facts<'a>,
+    /// The call's tool: `<server>/<tool>`.
+    pub tool_id: String,
     pub agent: AgentState,
     pub rate: Rate,
     /// The limit that sets the rate; `None`: the default holds.
@@ -109,6 +111,7 @@ impl<'a> Draft<'a> {
         Self {
             command,
             facts,
+            tool_id: command.call.tool_id(),
             agent: facts.agent.clone(),
             rate,
             request_limit,
@@ -182,7 +185,7 @@ impl<'a> Draft<'a> {
         let mut headers = RateHeaders::of_requests(name, bucket.status(self.rate));
         if !self.ledgers.is_empty() {
             let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
-            headers.add(&self.ledgers, &self.command.call.tool_id(), self.covered, at);
+            headers.add(&self.ledgers, &self.tool_id, self.covered, at);
         }
         Some(headers)
     }
@@ -216,7 +219,7 @@ impl<'a> Draft<'a> {
 
 pub fn taint_period_ms(records: &CallRecords) -> u64 {
     let default_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
-    records.tenant.as_ref().map_or(default_ms, TenantRecord::taint_period_ms)
+    records.tenant.as_deref().map_or(default_ms, TenantRecord::taint_period_ms)
 }
 
 /// The run that the call belongs to, if a harness assigned it.

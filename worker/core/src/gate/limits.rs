@@ -90,9 +90,8 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     }
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
     let forwarded = draft.command.forwarded;
-    let tool_id = call.tool_id();
     let usage = Usage {
-        tool: &tool_id,
+        tool: &draft.tool_id,
         covered: draft.covered,
         input: draft.command.counted_input(),
         rounded: &call.rounded,

@@ -63,7 +63,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<DraftResult
 /// The denial if the agent may not send the server anything.
 fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
     let command = draft.command;
-    if !resolve::is_granted(command, identity) {
+    if !resolve::is_granted(draft, identity) {
         return Some(Ruling::deny(ReasonCode::ToolNotGranted));
     }
     match resolve::active_server(draft.facts.records) {
@@ -149,13 +149,13 @@ fn could_pass(asked: &Asked<'_, '_>, candidate: &Candidate, listed: &ListedTool)
     let request = PolicyRequest {
         entities: CallEntities {
             tenant,
-            agent: &format!("{tenant}/{}", command.call.agent),
+            agent: &resolve::of_tenant(tenant, &command.call.agent),
             groups: &resolve::groups(tenant, identity),
             tool: &tool_id,
             mutates: writes,
             egress,
             canary: listed.canary || described.is_some_and(|tool| tool.canary),
-            server: &format!("{tenant}/{server_name}"),
+            server: &resolve::of_tenant(tenant, server_name),
         },
         agent_attributes: resolve::agent_attributes(draft, identity),
         server_attributes: resolve::server_attributes(server),

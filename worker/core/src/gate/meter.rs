@@ -53,7 +53,7 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
 /// The denial of every call of a tenant that has reached its daily bound. It is counted and not
 /// journalled, and the request id can be used again the next day.
 pub fn deny_at_daily_bound(facts: &Facts<'_>) -> Option<Ruling> {
-    let exhausted = DailyRows::of(facts.records.tenant.as_ref()).exhausted(facts.written)?;
+    let exhausted = DailyRows::of(facts.records.tenant.as_deref()).exhausted(facts.written)?;
     let mut ruling = Ruling::deny(match exhausted {
         Exhausted::Rows => ReasonCode::TenantRowsExhausted,
         Exhausted::Bytes => ReasonCode::TenantBytesExhausted,

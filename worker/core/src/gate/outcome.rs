@@ -1,8 +1,8 @@
 //! The outcome of a call that was allowed and forwarded: a second receipt in the same chain, which
 //! names the decision's receipt.
 //!
-//! A decision holds whatever its outcome is. If a decision that passed has no outcome, the call was
-//! forwarded and its end is unknown: the worker stopped before it could report.
+//! A decision holds whatever its outcome is. If a decision that passed has no outcome, the worker stopped before it
+//! could report: the call may have been forwarded, and its end is unknown.
 
 use serde::{Deserialize, Serialize};
 

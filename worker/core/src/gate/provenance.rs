@@ -69,7 +69,7 @@ fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Ca
     let tenant = facts.records.tenant.as_ref();
     ask(&Call {
         key: &facts.config.value_key,
-        tool: &command.call.tool_id(),
+        tool: &draft.tool_id,
         high_risk: resolved.is_some_and(|tool| matches!(tool.risk, Risk::High | Risk::Critical)),
         roles: registered.and_then(|tool| tool.argument_roles.as_deref()),
         reach: registered.map_or(Reach::Outside, |tool| tool.reach),
@@ -86,8 +86,8 @@ fn with_call<T>(draft: &Draft<'_>, resolved: Option<&Tool>, ask: impl FnOnce(&Ca
     })
 }
 
-/// The facts `provenance` and `destinations` of a call's context.
-pub fn context(draft: &Draft<'_>) -> [(&'static str, Value); 2] {
+/// `context.provenance` and `context.destinations`.
+pub fn context(draft: &Draft<'_>) -> [Value; 2] {
     let constant = |value: &'static LocalKey<Value>| value.with(Value::clone);
     let provenance = match &draft.provenance {
         None => constant(&UNTRACKED),
@@ -98,7 +98,7 @@ pub fn context(draft: &Draft<'_>) -> [(&'static str, Value); 2] {
         None => constant(&NO_DESTINATIONS),
         Some(registered) => destinations(registered),
     };
-    [("provenance", provenance), ("destinations", destinations)]
+    [provenance, destinations]
 }
 
 fn value(provenance: Option<&Provenance>) -> Value {

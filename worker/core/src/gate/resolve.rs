@@ -8,6 +8,7 @@ use super::identity::Identity;
 use super::provenance;
 use super::ruling::{Ruling, Tool};
 use super::shield;
+use super::taint_state::Tainted;
 use super::trust::Origin;
 use super::warrant;
 use super::windows::WindowCount;
@@ -21,16 +22,25 @@ use crate::policy::{
     CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value, decimal, input, record,
 };
 use crate::registry::{
-    CallRecords, ServerKind, ServerRecord, ServerStatus, ToolRegistration, ToolStatus,
+    CallRecords, ServerKind, ServerRecord, ServerStatus, TaintRule, ToolRegistration, ToolStatus,
 };
 use crate::schema::{Misfit, Schema};
 use crate::scope::Scope;
 
+thread_local! {
+    /// What policies see of a call that is not tainted, by its tool's rule.
+    static UNTAINTED: [Value; TaintRule::ALL.len()] = TaintRule::ALL.map(|rule| taint(None, rule, 0));
+    /// What policies see of a call that nobody approved.
+    static NOT_APPROVED: Value = approved(None, 0);
+    /// What policies see of a call without run and user.
+    static NO_SESSION: Value = session(["", "", ""]);
+}
+
 /// Whether the lists of the agent and its credential allow the server, and the tool if it is known.
 /// If the tool is not known, the lists must be able to match one of the server's tools. An agent
 /// without such a grant can neither send anything to the server nor get anything from it.
-pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
-    let call = &command.call;
+pub fn is_granted(draft: &Draft<'_>, identity: &Identity<'_>) -> bool {
+    let (command, call) = (draft.command, &draft.command.call);
     let servers = identity.credential.allowed_servers.as_deref();
     if !servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(&call.server))) {
         return false;
@@ -40,7 +50,7 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         | Purpose::Forward
         | Purpose::Ask
         | Purpose::Routed(_)
-        | Purpose::ReportResult(_) => is_tool_granted(&call.tool_id(), identity),
+        | Purpose::ReportResult(_) => is_tool_granted(&draft.tool_id, identity),
         Purpose::Message { .. }
         | Purpose::Filter(_)
         | Purpose::Route(_)
@@ -77,7 +87,7 @@ pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
 }
 
 /// The server must be registered and active.
-pub fn active_server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
+pub fn active_server(records: &CallRecords) -> Result<&Rc<ServerRecord>, ReasonCode> {
     match &records.server {
         None => Err(ReasonCode::ServerUnknown),
         Some(server) if server.status != ServerStatus::Active => Err(ReasonCode::ToolInactive),
@@ -103,19 +113,18 @@ pub fn is_proxied_as_asked(command: &GateCommand, server: &ServerRecord) -> bool
 /// that a caller learns nothing about tools beyond them.
 pub fn registered_tool(
     engine: &PolicyEngine,
-    command: &GateCommand,
-    records: &CallRecords,
+    draft: &Draft<'_>,
     identity: &Identity<'_>,
 ) -> Result<Tool, Box<Ruling>> {
-    let (server, tool) = active_tool(command, records, identity)?;
-    let call = &command.call;
-    let described = engine.tool(&call.tool_id());
+    let (server, tool) = active_tool(draft, identity)?;
+    let command = draft.command;
+    let described = engine.tool(&draft.tool_id);
     // The registry or the policies' tool description can mark it; either is enough.
     let egress = tool.egress || described.is_some_and(|tool| tool.egress);
     let mut resolved = Tool {
-        server: server.clone(),
+        server: Rc::clone(server),
         risk: tool.risk,
-        writes: tool.mutates || egress || call.mutates_state,
+        writes: tool.mutates || egress || command.call.mutates_state,
         egress,
         // The same holds for a canary.
         canary: tool.canary || described.is_some_and(|tool| tool.canary),
@@ -145,12 +154,12 @@ pub fn registered_tool(
 
 /// The records of the call's server and tool, if the agent may use them and both are active.
 fn active_tool<'a>(
-    command: &GateCommand,
-    records: &'a CallRecords,
+    draft: &Draft<'a>,
     identity: &Identity<'_>,
-) -> Result<(&'a ServerRecord, &'a ToolRegistration), Box<Ruling>> {
+) -> Result<(&'a Rc<ServerRecord>, &'a ToolRegistration), Box<Ruling>> {
+    let (command, records) = (draft.command, draft.facts.records);
     let deny = |code| Err(Box::new(Ruling::deny(code)));
-    if !is_granted(command, identity) {
+    if !is_granted(draft, identity) {
         return deny(ReasonCode::ToolNotGranted);
     }
     let server = match active_server(records) {
@@ -219,8 +228,7 @@ pub fn evaluate(
         ruling.tool = Some(tool.clone());
         Box::new(ruling)
     };
-    let tool_id = format!("{}/{}", call.server, call.tool);
-    let types = engine.tool(&tool_id).map(|tool| &tool.input);
+    let types = engine.tool(&draft.tool_id).map(|tool| &tool.input);
     let input = match input::convert(&call.input, types) {
         Ok(input) => input,
         // A canary quarantines whatever its arguments are.
@@ -238,13 +246,13 @@ pub fn evaluate(
     let request = PolicyRequest {
         entities: CallEntities {
             tenant,
-            agent: &format!("{tenant}/{}", call.agent),
+            agent: &of_tenant(tenant, &call.agent),
             groups: &groups,
-            tool: &tool_id,
+            tool: &draft.tool_id,
             mutates: tool.writes,
             egress: tool.egress,
             canary: tool.canary,
-            server: &format!("{tenant}/{}", call.server),
+            server: &of_tenant(tenant, &call.server),
         },
         agent_attributes: agent_attributes(draft, identity),
         server_attributes: server_attributes(&tool.server),
@@ -263,54 +271,70 @@ fn context(
     input: Value,
 ) -> Fields {
     let call = &draft.command.call;
-    let text = |value: &str| Value::from(value);
-    let long = |value: u32| Value::from(i64::from(value));
-    let seconds = |ms: u64| long(u32::try_from(ms / 1_000).unwrap_or(u32::MAX));
     let now_ms = draft.facts.now_ms;
-    let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
-    let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
-    let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
-    let tainted = origin.tainted;
-    let taint_age_ms = tainted.map_or(0, |tainted| now_ms.saturating_sub(tainted.at_ms));
-    let tainting = tainted.into_iter().flat_map(|tainted| &tainted.servers);
-    let mut context = vec![
-        ("source_trust", text(origin.effective().as_str())),
-        ("stated_trust", text(origin.stated.as_str())),
-        (
-            "taint",
-            record(vec![
-                ("tainted", Value::from(tainted.is_some())),
-                ("servers", Value::set(tainting.map(|server| text(server)), None)),
-                ("age_s", seconds(taint_age_ms)),
-                ("tool", text(tool.tainted.as_str())),
-            ]),
-        ),
-        ("tool_risk", text(tool.risk.as_str())),
+    let untainted = match origin.tainted {
+        None => UNTAINTED.with(|by_rule| by_rule.get(tool.tainted as usize).cloned()),
+        Some(_) => None,
+    };
+    let approval = match approval {
+        None => NOT_APPROVED.with(Value::clone),
+        given => approved(given, now_ms),
+    };
+    let session = match [call.run_id.as_str(), &call.user_id, &call.user_role] {
+        ["", "", ""] => NO_SESSION.with(Value::clone),
+        named => session(named),
+    };
+    let [provenance, destinations] = provenance::context(draft);
+    vec![
+        ("source_trust", Value::from(origin.effective().as_str())),
+        ("stated_trust", Value::from(origin.stated.as_str())),
+        ("taint", untainted.unwrap_or_else(|| taint(origin.tainted, tool.tainted, now_ms))),
+        ("tool_risk", Value::from(tool.risk.as_str())),
         ("sensitive", Value::from(call.contains_sensitive_data)),
-        ("resource", text(&call.resource)),
+        ("resource", Value::from(call.resource.as_str())),
         ("input", input),
         ("shield", shield::context(draft)),
         ("velocity", velocity(draft)),
-        (
-            "approval",
-            record(vec![
-                ("granted", Value::from(approval.is_some())),
-                ("approvers", Value::set(approvers.map(|a| text(&a.administrator)), None)),
-                ("age_s", seconds(age_ms)),
-            ]),
-        ),
+        ("approval", approval),
         ("warrant", warrant::context(draft)),
-        (
-            "session",
-            record(vec![
-                ("run_id", text(&call.run_id)),
-                ("user_id", text(&call.user_id)),
-                ("user_role", text(&call.user_role)),
-            ]),
-        ),
-    ];
-    context.extend(provenance::context(draft));
-    context
+        ("session", session),
+        ("provenance", provenance),
+        ("destinations", destinations),
+    ]
+}
+
+fn taint(tainted: Option<&Tainted>, rule: TaintRule, now_ms: u64) -> Value {
+    let servers = tainted.into_iter().flat_map(|tainted| &tainted.servers);
+    record(vec![
+        ("tainted", Value::from(tainted.is_some())),
+        ("servers", Value::set(servers.map(|server| Value::from(server.as_str())), None)),
+        ("age_s", age_s(tainted.map(|tainted| tainted.at_ms), now_ms)),
+        ("tool", Value::from(rule.as_str())),
+    ])
+}
+
+fn approved(approval: Option<&Approval>, now_ms: u64) -> Value {
+    let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
+    let names = approvers.map(|approver| Value::from(approver.administrator.as_str()));
+    record(vec![
+        ("granted", Value::from(approval.is_some())),
+        ("approvers", Value::set(names, None)),
+        ("age_s", age_s(approval.and_then(|approval| approval.approved_at_ms), now_ms)),
+    ])
+}
+
+fn session([run_id, user_id, user_role]: [&str; 3]) -> Value {
+    record(vec![
+        ("run_id", Value::from(run_id)),
+        ("user_id", Value::from(user_id)),
+        ("user_role", Value::from(user_role)),
+    ])
+}
+
+/// The seconds since then; 0 if it never was.
+fn age_s(at_ms: Option<u64>, now_ms: u64) -> Value {
+    let age_ms = at_ms.map_or(0, |at_ms| now_ms.saturating_sub(at_ms));
+    Value::from(i64::from(u32::try_from(age_ms / 1_000).unwrap_or(u32::MAX)))
 }
 
 /// The windows that count the call.
@@ -338,5 +362,10 @@ pub fn server_attributes(server: &ServerRecord) -> Fields {
 
 /// The agent's groups, as Cedar names them.
 pub fn groups(tenant: &str, identity: &Identity<'_>) -> Vec<String> {
-    identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect()
+    identity.agent.groups.iter().map(|group| of_tenant(tenant, group)).collect()
+}
+
+/// An agent, a group or a server of the tenant, as Cedar names it.
+pub fn of_tenant(tenant: &str, name: &str) -> String {
+    [tenant, "/", name].concat()
 }

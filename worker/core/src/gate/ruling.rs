@@ -26,7 +26,7 @@ pub const MAX_REDACT_BYTES: usize = 64 * (128 + 3) + 1;
 /// A registered, active tool, with what applies to this call of it.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    pub server: ServerRecord,
+    pub server: Rc<ServerRecord>,
     pub risk: Risk,
     /// Whether the call is a write: the registry says that the tool writes or is an egress tool, or
     /// the caller says that it writes.
@@ -281,7 +281,7 @@ mod tests {
             inspects_results: false,
         };
         let tool = Tool {
-            server,
+            server: Rc::new(server),
             risk: Risk::Low,
             writes: false,
             egress: false,

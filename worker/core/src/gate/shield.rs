@@ -13,6 +13,11 @@ use crate::policy::{PolicyEngine, Value, record};
 use crate::provenance::Provenance;
 use crate::shield::{Category, Finding, Mode, Modes, Redaction, Severity, Verdict};
 
+thread_local! {
+    /// What policies see if the shield found nothing.
+    static NOTHING_FOUND: Value = value(&[], false);
+}
+
 /// The modes that hold for a call with these facts.
 pub fn modes(facts: &Facts<'_>) -> Modes {
     let records = facts.records;
@@ -163,11 +168,16 @@ fn redaction<'r>(
 
 /// `context.shield`.
 pub fn context(draft: &Draft<'_>) -> Value {
-    let findings = draft.shield.as_ref().map_or(&[][..], |noted| &noted.findings);
+    match &draft.shield {
+        None => NOTHING_FOUND.with(Value::clone),
+        Some(noted) => value(&noted.findings, noted.truncated),
+    }
+}
+
+fn value(findings: &[Finding], truncated: bool) -> Value {
     let categories = findings.iter().map(|finding| Value::from(finding.category.as_str()));
     let rules = findings.iter().map(|finding| Value::from(finding.rule.as_str()));
     let severity = findings.iter().map(|finding| finding.severity).max();
-    let truncated = draft.shield.as_ref().is_some_and(|noted| noted.truncated);
     record(vec![
         ("categories", Value::set(categories, None)),
         ("rules", Value::set(rules, None)),

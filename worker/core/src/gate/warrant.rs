@@ -26,6 +26,11 @@ use crate::warrant::{self, Carried, Claim, Judged, Presented, Refusal, Tolerance
 pub const ANY_TOLERANCE: Tolerance =
     Tolerance { max_links: MAX_LINKS, proof_windows: DEFAULT_PROOF_WINDOWS };
 
+thread_local! {
+    /// What policies see of a call without a warrant that was accepted: texts are empty and numbers 0.
+    static NO_WARRANT: Value = value(None, 0);
+}
+
 /// What a tenant accepts.
 fn tolerance(records: &CallRecords) -> Tolerance {
     let settings = records.tenant.as_ref().map(|tenant| &tenant.settings);
@@ -440,16 +445,22 @@ pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
     })
 }
 
-/// `context.warrant`. Without a warrant that was accepted, texts are empty and numbers 0.
+/// `context.warrant`.
 pub fn context(draft: &Draft<'_>) -> Value {
-    let claim = draft.warranted;
+    match draft.warranted {
+        None => NO_WARRANT.with(Value::clone),
+        claim => value(claim, draft.facts.now_ms),
+    }
+}
+
+fn value(claim: Option<&Claim>, now_ms: u64) -> Value {
     let text = |of: fn(&Claim) -> String| Value::from(claim.map(of).unwrap_or_default().as_str());
     let long = |of: fn(&Claim) -> usize| {
         Value::from(claim.map(of).and_then(|number| i64::try_from(number).ok()).unwrap_or(0))
     };
     let tools = claim.into_iter().flat_map(|claim| &claim.tools);
     let expires_at_s = claim.map_or(0, |claim| claim.expires_at_s);
-    let left_s = expires_at_s.saturating_sub(draft.facts.now_ms / 1_000);
+    let left_s = expires_at_s.saturating_sub(now_ms / 1_000);
     record(vec![
         ("present", Value::from(claim.is_some())),
         ("id", text(Claim::id)),

@@ -29,7 +29,7 @@ pub fn inexact_numbers(bytes: &[u8]) -> Vec<(usize, Range<usize>)> {
 }
 
 /// Finds the numbers in the text of a parsed document that are not held exactly. Returns what was read
-/// instead: 1000 for `1000.00000000000005`.
+/// instead, in order: 1000 for `1000.00000000000005`.
 #[must_use]
 pub fn rounded(bytes: &[u8]) -> Vec<f64> {
     /// A number with fewer than 17 bytes has at most 15 digits, or is an integer. So a double holds it, unless it is
@@ -42,21 +42,33 @@ pub fn rounded(bytes: &[u8]) -> Vec<f64> {
     let read = |(_, place): (usize, Range<usize>)| -> Option<f64> {
         serde_json::from_str(std::str::from_utf8(bytes.get(place)?).ok()?).ok()
     };
-    inexact_numbers(bytes).into_iter().filter_map(read).collect()
+    let mut numbers: Vec<f64> =
+        inexact_numbers(bytes).into_iter().filter_map(read).map(without_sign_of_zero).collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers
 }
 
 impl Json {
-    /// Whether it is one of these numbers, or contains one at any depth.
+    /// Whether it is one of these numbers, or contains one at any depth. They are in the order of [`rounded`].
     #[must_use]
     pub fn has_number_of(&self, numbers: &[f64]) -> bool {
+        let contains = |number: f64| {
+            let number = without_sign_of_zero(number);
+            numbers.binary_search_by(|held| held.total_cmp(&number)).is_ok()
+        };
         match self {
-            Self::Integer(number) => numbers.contains(&(*number as f64)),
-            Self::Number(number) => numbers.contains(number),
+            Self::Integer(number) => contains(*number as f64),
+            Self::Number(number) => contains(*number),
             Self::Array(items) => items.iter().any(|item| item.has_number_of(numbers)),
             Self::Object(fields) => fields.iter().any(|(_, value)| value.has_number_of(numbers)),
             Self::Null | Self::Bool(_) | Self::String(_) | Self::Verbatim(_) => false,
         }
     }
+}
+
+/// Zero for minus zero, which is the same number and has another place in [`f64::total_cmp`].
+fn without_sign_of_zero(number: f64) -> f64 {
+    number + 0.0
 }
 
 /// Whether a number can contain the byte.
@@ -143,6 +155,19 @@ mod tests {
                 assert_eq!(rounded(text.as_bytes()), Vec::from_iter(expected), "{text}");
             }
         }
-        assert_eq!(rounded(b"[0.1000000000000000055,1,2.00000000000000005]"), [0.1, 2.0]);
+    }
+
+    #[test]
+    fn rounded_numbers_are_found_whatever_their_order() {
+        let numbers = rounded(b"[2.00000000000000005,1,0.1000000000000000055]");
+        assert_eq!(numbers, [0.1, 2.0]);
+        for (text, expected) in
+            [("2", true), ("2.0", true), ("[[{\"a\":0.1}]]", true), ("1", false), ("\"2\"", false)]
+        {
+            let value = parse(text.as_bytes()).unwrap();
+            assert_eq!(value.has_number_of(&numbers), expected, "{text}");
+        }
+        let zero = parse(b"-0.0").unwrap();
+        assert!(zero.has_number_of(&[0.0]) && parse(b"0").unwrap().has_number_of(&[0.0]));
     }
 }

@@ -371,7 +371,7 @@ impl Lane {
         if self.storage_full {
             return Ok(());
         }
-        let daily_rows = DailyRows::of(records.tenant.as_ref());
+        let daily_rows = DailyRows::of(records.tenant.as_deref());
         for count in self.day.untold(daily_rows, &self.head, now_ms) {
             write_count(storage, &count)?;
             self.unsure = true;

@@ -2,8 +2,8 @@
 //! the lane's log are something else (`publish`).
 //!
 //! INVARIANT (a row up to the checkpoint is needed for the flush alone): `agents` has the newest
-//! state of each agent up to the checkpoint, `meta` has the day's count of bytes, and no row up to
-//! there is later than the time in `meta`.
+//! state of each agent up to the checkpoint, `limit_books` has the newest of each book, `meta` has
+//! the day's count of bytes, and no row up to there is later than the time in `meta`.
 
 use super::state::Lane;
 use super::storage::{CHECKPOINT, LaneSql, StorageError, integer, set_meta};
@@ -16,17 +16,26 @@ use crate::sql::lane as sql;
 pub(super) const CHECKPOINT_ROWS: u64 = 1_000;
 
 impl Lane {
-    pub(super) fn checkpoint_if_due(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
+    pub(super) fn checkpoint_if_due(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
         if self.head.seq - self.checkpoint < CHECKPOINT_ROWS {
             return Ok(());
         }
-        self.take_checkpoint(storage)
+        self.take_checkpoint(storage, now_ms)
     }
 
     /// The order matters if a statement fails: the checkpoint is written only after everything that
     /// it claims.
-    pub(super) fn take_checkpoint(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
+    pub(super) fn take_checkpoint(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
         storage.exec(sql::KEEP_STATES, &[integer(self.checkpoint)?])?;
+        self.limits.keep_books(storage, now_ms)?;
         self.day.save(storage, &self.head)?;
         set_meta(storage, CHECKPOINT, format!("{}:{}", self.head.seq, self.latest_ms))?;
         self.checkpoint = self.head.seq;

@@ -411,7 +411,7 @@ impl Lane {
         storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
         storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
         if self.checkpoint < last {
-            self.take_checkpoint(storage)?;
+            self.take_checkpoint(storage, batch.report.at_ms)?;
         }
         set_head(storage, &self.head)?;
         self.tree.append(storage, &batch.leaves)?;

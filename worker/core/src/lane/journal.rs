@@ -6,6 +6,7 @@ use super::state::{AgentInMemory, Lane};
 use super::storage::{LaneSql, StorageError, Value, encode_steps, first_text, integer, unreadable};
 use super::windows;
 use crate::gate::{AgentState, JournalEntry};
+use crate::id::MAX_SEQ;
 use crate::limit::book::{self, Writes};
 use crate::sql::lane as sql;
 
@@ -38,7 +39,7 @@ impl Lane {
         };
         storage.exec(statement, &values)?;
         if let Some(limits) = entry.limits {
-            self.limits.take(*limits);
+            self.limits.take_journalled(*limits);
         }
         self.windows.take(entry.windows);
         let strangers = self.agents.get(&entry.agent).and_then(|agent| agent.strangers);
@@ -47,7 +48,7 @@ impl Lane {
         self.latest_ms = self.latest_ms.max(now_ms);
         self.day.add(bytes);
         self.journal_rows += rows;
-        self.checkpoint_if_due(storage)
+        self.checkpoint_if_due(storage, now_ms)
     }
 
     /// A journal row that was not flushed yet.
@@ -60,13 +61,16 @@ impl Lane {
         Ok(first_text(&rows).map(str::to_owned))
     }
 
-    /// Up to `limit` journal rows from `from` on, as a JSON array.
+    /// Up to `limit` journal rows from `from` on, as a JSON array. There is none above [`MAX_SEQ`].
     ///
     /// # Errors
     ///
     /// [`StorageError`].
     pub fn rows(storage: &impl LaneSql, from: u64, limit: u32) -> Result<String, StorageError> {
-        let rows = storage.exec(sql::ROWS, &[integer(from)?, Value::Integer(i64::from(limit))])?;
+        let rows = storage.exec(
+            sql::ROWS,
+            &[integer(from.min(MAX_SEQ + 1))?, Value::Integer(i64::from(limit))],
+        )?;
         let texts: Option<Vec<&str>> = rows
             .iter()
             .map(|row| match row.as_slice() {
@@ -96,25 +100,17 @@ fn insert(
         text(entry.nonce_key.take()),
         Value::Text(mem::take(&mut entry.row)),
     ];
-    // Plain data always serializes.
-    let statement = match entry.limits.as_deref() {
-        None => match entry.gives_up {
-            None => sql::INSERT,
-            Some(step) => {
-                values.push(integer(step)?);
-                sql::INSERT_DEAD_LETTER
-            }
-        },
-        Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
-            values.extend(books.iter().flat_map(|(name, book)| {
-                let book = serde_json::to_string(book).unwrap_or_default();
-                [Value::Text((**name).to_owned()), Value::Text(book)]
-            }));
-            sql::INSERT_COUNTED
-        }
-        Some(Writes { books, reservation, settles }) => {
+    if let Some(step) = entry.gives_up {
+        values.push(integer(step)?);
+        return Ok((sql::INSERT_DEAD_LETTER, values));
+    }
+    let limits = entry.limits.as_deref();
+    values.push(text(limits.map(|limits| book::as_json(&limits.books))));
+    let statement = match limits {
+        None | Some(Writes { reservation: None, settles: None, .. }) => sql::INSERT,
+        Some(Writes { reservation, settles, .. }) => {
+            // Plain data always serializes.
             let reservation = reservation.as_ref().map(serde_json::to_string);
-            values.push(Value::Text(book::as_json(books)));
             values.push(text(reservation.transpose().unwrap_or_default()));
             values.push(text(settles.clone()));
             sql::INSERT_LIMITED

@@ -1,9 +1,10 @@
 //! Leases: a lane's parts of limits that the lanes of its tenant share, and the counter object that grants them.
 
+use super::limits::write_books;
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer, unreadable};
 use crate::clock::DAY_MS;
-use crate::limit::book::{self, At};
+use crate::limit::book::{At, Writes};
 use crate::limit::lease::{self, Answer, Ask, Granted, Need, Returned, Terms, book_name};
 use crate::limit::pool::Pool;
 use crate::limit::{Amount, Book};
@@ -88,7 +89,7 @@ impl Lane {
         }
         book.granted(&need.counter, need.revision, answer);
         if answer.back > Amount::ZERO {
-            write_book(storage, &name, &book, now_ms)?;
+            self.settle(storage, only(&name, book.clone()), now_ms)?;
         }
         let (number, revision) = (answer.number, need.revision);
         let available = book.lease(&need.counter).map_or(Amount::ZERO, lease::Lease::available);
@@ -147,8 +148,7 @@ impl Lane {
         let Some(returned) = book.give_back(counter, held) else { return Ok(None) };
         if book != before {
             // Stored before the counter hears of it: its memory would not survive.
-            write_book(storage, &name, &book, now_ms)?;
-            self.limits.take_book(name, book);
+            self.settle(storage, only(&name, book), now_ms)?;
         }
         Ok(Some(returned))
     }
@@ -244,19 +244,11 @@ fn write_pool(
     pool: &Pool,
     now_ms: u64,
 ) -> Result<(), StorageError> {
-    write(storage, serde_json::json!([[subject, pool.as_json()]]).to_string(), now_ms)
+    let books = serde_json::json!([[subject, pool.as_json()]]).to_string();
+    write_books(storage, books, None, now_ms)
 }
 
-fn write_book(
-    storage: &impl LaneSql,
-    name: &str,
-    book: &Book,
-    now_ms: u64,
-) -> Result<(), StorageError> {
-    write(storage, book::as_json(&[(name.into(), book.clone())]), now_ms)
-}
-
-fn write(storage: &impl LaneSql, books: String, now_ms: u64) -> Result<(), StorageError> {
-    let values = [integer(now_ms / DAY_MS)?, Value::Text(books), Value::Null];
-    storage.exec(sql::SETTLE, &values).map(drop)
+/// The change of one book.
+fn only(name: &str, book: Book) -> Writes {
+    Writes { books: vec![(name.into(), book)], ..Writes::default() }
 }

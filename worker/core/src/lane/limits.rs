@@ -1,10 +1,14 @@
 //! What was used of limits: books and reservations, stored and in memory.
+//!
+//! INVARIANT (one newest book): a book is in memory if a journal row after the state checkpoint has it. `limit_books` has
+//! the newest of every other book. So a book is written there only by a checkpoint, or if no row after it has the book.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
+use super::storage::{LaneSql, StorageError, Value, first_text, integer, unreadable};
 use crate::call::command::GateCommand;
+use crate::clock::DAY_MS;
 use crate::gate::limits::{MAX_RESERVATIONS, MAX_RESERVATIONS_OF_AGENT, own_limits};
 use crate::gate::shared_limits::{self, Leases, Shared, Waits};
 use crate::gate::{Books, ReservationSpace};
@@ -16,14 +20,22 @@ use crate::limit::{Amount, Book};
 use crate::registry::CallRecords;
 use crate::sql::lane as sql;
 
-/// Books in memory. With more, all are dropped, and read again when they are needed. A book takes about 300
-/// bytes.
+/// Books in memory, besides those that rows after the state checkpoint have. With more, they are dropped, and read again
+/// when they are needed. A book takes about 300 bytes.
 const MAX_BOOKS: usize = 20_000;
+
+/// Books that one statement writes at a checkpoint: some 700 KB if they are large. A text has at most 2 MB.
+const KEPT_AT_ONCE: usize = 100;
+
+/// What cannot be read, in an error.
+const BOOK: &str = "a book of limits";
 
 /// The books that a lane has in memory, and all reservations.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     books: HashMap<Rc<str>, Book>,
+    /// The names of the books that rows after the state checkpoint have.
+    journalled: HashSet<Rc<str>>,
     /// By decision id.
     pub reservations: HashMap<String, Reservation>,
     /// How many of them are of calls that Gateward forwarded.
@@ -47,9 +59,14 @@ impl Own {
 }
 
 impl Limits {
-    /// Reads all reservations.
-    pub fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
+    /// Reads all reservations, and the newest books in the rows after the state checkpoint.
+    pub fn start(storage: &impl LaneSql, checkpoint: u64) -> Result<Self, StorageError> {
         let mut limits = Self::default();
+        for row in storage.exec(sql::JOURNAL_BOOKS, &[integer(checkpoint)?])? {
+            let [Value::Text(books)] = row.as_slice() else { return Err(unreadable(BOOK)) };
+            book::add_older(&mut limits.books, books).ok_or_else(|| unreadable(BOOK))?;
+        }
+        limits.journalled = limits.books.keys().cloned().collect();
         for row in storage.exec(sql::RESERVATIONS, &[])? {
             let [Value::Text(record)] = row.as_slice() else {
                 return Err(unreadable("a reservation"));
@@ -83,10 +100,8 @@ impl Limits {
         let rows = storage.exec(sql::BOOK, &[Value::Text(name.to_owned())])?;
         let book = match (rows.is_empty(), first_text(&rows)) {
             (true, _) => Book::default(),
-            (false, Some(text)) => {
-                Book::parse(text).ok_or_else(|| unreadable("a book of limits"))?
-            }
-            (false, None) => return Err(unreadable("a book of limits")),
+            (false, Some(text)) => Book::parse(text).ok_or_else(|| unreadable(BOOK))?,
+            (false, None) => return Err(unreadable(BOOK)),
         };
         self.books.insert(name.into(), book);
         Ok(())
@@ -94,8 +109,8 @@ impl Limits {
 
     /// Makes space for the books of one call. A lease that no row has yet is granted again.
     pub fn make_space(&mut self) {
-        if self.books.len() > MAX_BOOKS {
-            self.books.clear();
+        if self.books.len() > MAX_BOOKS + self.journalled.len() {
+            self.books.retain(|name, _| self.journalled.contains(name));
         }
     }
 
@@ -137,6 +152,30 @@ impl Limits {
     /// Updates a book in memory that was changed without a journal row.
     pub fn take_book(&mut self, name: String, book: Book) {
         self.books.insert(name.into(), book);
+    }
+
+    /// Takes what a journal row has.
+    pub fn take_journalled(&mut self, writes: Writes) {
+        self.journalled.extend(writes.books.iter().map(|(name, _)| Rc::clone(name)));
+        self.take(writes);
+    }
+
+    /// Whether a row after the state checkpoint has one of these books.
+    pub fn are_journalled(&self, books: &[(Rc<str>, Book)]) -> bool {
+        books.iter().any(|(name, _)| self.journalled.contains(name))
+    }
+
+    /// Copies the books that rows after the state checkpoint have to `limit_books`.
+    pub fn keep_books(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
+        let newest = |name| {
+            self.books.get_key_value(name).map(|(name, book)| (Rc::clone(name), book.clone()))
+        };
+        let books: Option<Vec<_>> = self.journalled.iter().map(newest).collect();
+        for books in books.ok_or_else(|| unreadable(BOOK))?.chunks(KEPT_AT_ONCE) {
+            write_books(storage, book::as_json(books), None, now_ms)?;
+        }
+        self.journalled.clear();
+        Ok(())
     }
 
     /// Takes what was written.
@@ -182,4 +221,16 @@ impl Limits {
         let settles = Some(reservation.decision_id.clone());
         Ok(Writes { books, reservation: None, settles })
     }
+}
+
+/// Writes books for which there is no row: names and records as a JSON array. `settles`: the decision whose reservation
+/// ends.
+pub(super) fn write_books(
+    storage: &impl LaneSql,
+    books: String,
+    settles: Option<String>,
+    now_ms: u64,
+) -> Result<(), StorageError> {
+    let settles = settles.map_or(Value::Null, Value::Text);
+    storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, Value::Text(books), settles]).map(drop)
 }

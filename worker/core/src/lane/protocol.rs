@@ -30,7 +30,11 @@ use crate::velocity::shared::CountRequest;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape, or when the order of an enum's variants changes: postcard encodes a variant's position.
-pub const PROTOCOL_VERSION: u8 = 17;
+pub const PROTOCOL_VERSION: u8 = 18;
+
+/// Status of a lane's answer [`LaneReply::Done`] (No Content). It has no body, because reading one takes longer than the
+/// rest of a hop.
+pub const DONE: u16 = 204;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.

@@ -57,11 +57,11 @@ pub struct RegistryCache {
     epoch: u64,
     confirmed_at_ms: Option<u64>,
     /// Here and below. No entry: not cached. `None` inside: cached as not registered.
-    tenant: Option<Option<TenantRecord>>,
-    agents: HashMap<String, Option<AgentRecord>>,
-    credentials: HashMap<String, Option<CredentialRecord>>,
-    servers: HashMap<String, Option<ServerRecord>>,
-    tools: HashMap<String, Option<ToolRegistration>>,
+    tenant: Option<Option<Rc<TenantRecord>>>,
+    agents: HashMap<String, Option<Rc<AgentRecord>>>,
+    credentials: HashMap<String, Option<Rc<CredentialRecord>>>,
+    servers: HashMap<String, Option<Rc<ServerRecord>>>,
+    tools: HashMap<String, Option<Rc<ToolRegistration>>>,
     schema_bytes: usize,
     limits: usize,
     /// All tools of a server.
@@ -114,13 +114,15 @@ impl RegistryCache {
         let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
         let credential = match command.located {
-            true => warrant::credential(&call.agent, agent.as_ref(), tenant.as_ref()),
+            true => {
+                warrant::credential(&call.agent, agent.as_deref(), tenant.as_deref()).map(Rc::new)
+            }
             false => self.credentials.get(&command.key_id).cloned()?,
         };
         let bans = Rc::clone(self.bans.as_ref()?);
         let warrants = Rc::clone(self.warrants.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
-        let tool = self.tools.get(&command.call.tool_id()).cloned();
+        let tool = self.tools.get(&call.tool_id()).cloned();
         let listing = match command.purpose {
             Purpose::Filter(_) => self.listings.get(&call.server).cloned(),
             _ => Some(Rc::default()),
@@ -248,7 +250,7 @@ impl RegistryCache {
         }
     }
 
-    fn keep_tool(&mut self, id: String, tool: Option<ToolRegistration>) {
+    fn keep_tool(&mut self, id: String, tool: Option<Rc<ToolRegistration>>) {
         let schema = tool.as_ref().and_then(|tool| tool.input_schema.as_ref());
         let bytes = schema.map_or(0, |schema| schema.len());
         self.schema_bytes += bytes;
@@ -277,8 +279,8 @@ impl RegistryCache {
             match kind {
                 RecordKind::Tenant if self.tenant.is_none() => {
                     let tenant: Option<TenantRecord> = serde_json::from_str(&text)?;
-                    self.tenant =
-                        Some(tenant.map(|tenant| TenantRecord { epoch: self.epoch, ..tenant }));
+                    let tenant = tenant.map(|tenant| TenantRecord { epoch: self.epoch, ..tenant });
+                    self.tenant = Some(tenant.map(Rc::new));
                 }
                 RecordKind::Agent if !self.agents.contains_key(&name) => {
                     keep(&mut self.agents, name, serde_json::from_str(&text)?);
@@ -333,7 +335,7 @@ impl RegistryCache {
         }
         self.epoch = push.epoch;
         if let Some(Some(tenant)) = &mut self.tenant {
-            tenant.epoch = push.epoch;
+            Rc::make_mut(tenant).epoch = push.epoch;
         }
         for key in &push.keys {
             match key {

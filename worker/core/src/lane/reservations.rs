@@ -1,11 +1,13 @@
 //! Ends reservations whose outcome nobody reported in time.
 
+use super::limits::write_books;
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, Value, first_text, integer};
+use super::storage::{LaneSql, StorageError, Value, integer};
 use crate::clock::DAY_MS;
 use crate::gate::limits::{OUTCOME_MARGIN_MS, agent_of_requests};
+use crate::limit::Book;
+use crate::limit::book::{self, Writes};
 use crate::limit::reservation::{Ending, Reservation};
-use crate::limit::{Book, book};
 use crate::metrics::{ReservationEvent, Series};
 use crate::registry::upstream::MAX_TIMEOUT_MS;
 use crate::sql::lane as sql;
@@ -51,18 +53,30 @@ impl Lane {
                 false => Ending::Succeeded(None),
             };
             let writes = self.limits.writes_to_settle(storage, &reservation, ending)?;
-            let books = Value::Text(book::as_json(&writes.books));
-            let id = Value::Text(reservation.decision_id.clone());
-            storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, books, id])?;
-            self.limits.take(writes);
+            self.settle(storage, writes, now_ms)?;
             self.tally(Series::Reservation(ReservationEvent::Expired), 1);
         }
         let before = integer((self.steady_ms() / DAY_MS).saturating_sub(BOOK_DAYS))?;
         storage.exec(sql::FORGET_BOOKS, &[before, Value::Integer(MAX_FORGOTTEN_BOOKS)]).map(drop)
     }
 
-    /// The books of these names as they are stored, and the buckets of agents' requests as they are now; empty texts
-    /// where nothing was used.
+    /// Writes changes for which there is no row.
+    pub(super) fn settle(
+        &mut self,
+        storage: &impl LaneSql,
+        writes: Writes,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        if self.limits.are_journalled(&writes.books) {
+            // Otherwise, a start would take the older book in the row.
+            self.take_checkpoint(storage, now_ms)?;
+        }
+        write_books(storage, book::as_json(&writes.books), writes.settles.clone(), now_ms)?;
+        self.limits.take(writes);
+        Ok(())
+    }
+
+    /// The books of these names, and the buckets of agents' requests; empty texts where nothing was used.
     ///
     /// # Errors
     ///
@@ -73,12 +87,15 @@ impl Lane {
         names: &[String],
         now_ms: u64,
     ) -> Result<Vec<String>, StorageError> {
+        self.limits.make_space();
         let read = |name: &String| {
-            if let Some(agent) = agent_of_requests(name) {
-                return self.book_of_requests(storage, agent, now_ms);
-            }
-            let rows = storage.exec(sql::BOOK, &[Value::Text(name.clone())])?;
-            Ok(first_text(&rows).unwrap_or_default().to_owned())
+            let book = match agent_of_requests(name) {
+                Some(agent) => self.book_of_requests(storage, agent, now_ms)?,
+                None => self.limits.read(storage, name)?,
+            };
+            // Plain data always serializes.
+            let text = || serde_json::to_string(&book).unwrap_or_default();
+            Ok(if book == Book::default() { String::new() } else { text() })
         };
         names.iter().map(read).collect()
     }
@@ -88,12 +105,10 @@ impl Lane {
         storage: &impl LaneSql,
         agent: &str,
         now_ms: u64,
-    ) -> Result<String, StorageError> {
+    ) -> Result<Book, StorageError> {
         self.load_agent(storage, agent, now_ms)?;
         let bucket = self.agents.get(agent).and_then(|agent| agent.state.bucket);
-        // Plain data always serializes.
-        let text = |bucket| serde_json::to_string(&Book::of_requests(bucket)).unwrap_or_default();
-        Ok(bucket.map(text).unwrap_or_default())
+        Ok(bucket.map(Book::of_requests).unwrap_or_default())
     }
 
     /// When the next reservation ends; `None` if there is none.

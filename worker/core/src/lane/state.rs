@@ -87,7 +87,9 @@ impl Lane {
     /// [`StorageError`], also if something stored cannot be read: a lane never starts from less
     /// than it acknowledged.
     pub fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
-        for statement in sql::SCHEMA {
+        let is_old = !storage.exec(sql::HAS_NO_BOOKS, &[])?.is_empty();
+        let upgrade = if is_old { sql::ADD_BOOKS } else { &[] };
+        for statement in upgrade.iter().chain(sql::SCHEMA) {
             storage.exec(statement, &[])?;
         }
         let identity = meta(storage, "identity")?.as_deref().map(parse_identity).transpose()?;
@@ -130,7 +132,7 @@ impl Lane {
             clock: Clock::start(storage)?,
             agents,
             runs: Runs::default(),
-            limits: Limits::start(storage)?,
+            limits: Limits::start(storage, checkpoint)?,
             windows: WindowCache::default(),
             approvals_open: None,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),

@@ -1,8 +1,11 @@
 //! A book: how much of the limits of one agent or one credential was used, or a lane's lease of one shared limit.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::amount::Amount;
 use super::definition::{Kind, Unclear};
@@ -83,6 +86,17 @@ pub struct Writes {
 pub fn as_json(books: &[(Rc<str>, Book)]) -> String {
     // Plain data always serializes.
     serde_json::to_string(books).unwrap_or_default()
+}
+
+/// Adds the books in a text of [`as_json`] that `books` does not have. Returns `None` if the text cannot be read.
+pub fn add_older(books: &mut HashMap<Rc<str>, Book>, text: &str) -> Option<()> {
+    let stored: Vec<(Rc<str>, &RawValue)> = serde_json::from_str(text).ok()?;
+    for (name, book) in stored {
+        if let Entry::Vacant(older) = books.entry(name) {
+            older.insert(Book::parse(book.get())?);
+        }
+    }
+    Some(())
 }
 
 /// Settles what a call took of one book.

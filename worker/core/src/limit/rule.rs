@@ -46,7 +46,9 @@ impl Measured {
             return None;
         }
         let value = input.pointer(&self.pointer)?;
-        if value.has_number_of(rounded) { None } else { Amount::of(value) }
+        // First, because an amount is one number, and a list of thousands is none.
+        let amount = Amount::of(value)?;
+        (!value.has_number_of(rounded)).then_some(amount)
     }
 }
 

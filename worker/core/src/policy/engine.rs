@@ -120,7 +120,7 @@ struct ActionGroup {
 
 /// A call's entities as symbols, for looking up the index.
 struct Symbols {
-    tenants: Vec<u32>,
+    tenant: Option<u32>,
     principals: Vec<u32>,
     actions: Vec<u32>,
     resources: Vec<u32>,
@@ -284,7 +284,7 @@ impl PolicyEngine {
         let mut principals = list(&[symbol("Agent", call.agent), names.is_agent, tenant]);
         principals.extend(groups);
         Symbols {
-            tenants: list(&[tenant]),
+            tenant,
             principals,
             actions: list(&[
                 symbol("Action", call.tool),
@@ -300,11 +300,11 @@ impl PolicyEngine {
     /// The positions of the policies whose scopes may match, ascending, without duplicates.
     fn positions(&self, symbols: &Symbols) -> Vec<u32> {
         let mut positions = Vec::new();
-        for tenant in &symbols.tenants {
+        for tenant in [Some(ANY), symbols.tenant].into_iter().flatten() {
             for principal in &symbols.principals {
                 for action in &symbols.actions {
                     for resource in &symbols.resources {
-                        let found = self.postings(*tenant, *principal, *action, *resource);
+                        let found = self.postings(tenant, *principal, *action, *resource);
                         positions.extend_from_slice(found);
                     }
                 }
@@ -473,7 +473,7 @@ impl Symbols {
     /// bundle. It can only test the type of any other entity, and this is the same in every call.
     /// Each part begins with [`ANY`], so no two different lists give one key.
     fn key(&self) -> Vec<u32> {
-        [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
+        [self.principals.as_slice(), &self.actions, &self.resources].concat()
     }
 }
 

@@ -218,9 +218,9 @@ fn is_linked(host: &str, rest: &str) -> bool {
     let alphabetic = (2..=MAX_DOMAIN_BYTES).contains(&last.len())
         && last.bytes().all(|byte| byte.is_ascii_alphabetic());
     let address = || host.parse::<Ipv4Addr>().is_ok_and(|address| !is_network(address, rest));
-    ((alphabetic && (www || goes_on || is_in(LINKED_DOMAINS, last)))
-        || (goes_on && (last.starts_with("xn--") || address())))
-        && is_name(host)
+    is_name(host)
+        && ((alphabetic && (www || goes_on || is_in(LINKED_DOMAINS, last)))
+            || (goes_on && (last.starts_with("xn--") || address())))
 }
 
 /// `10.0.0.0/8`: a range of addresses. Nothing is sent to it.

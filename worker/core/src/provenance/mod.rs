@@ -16,6 +16,7 @@
 //! Out of scope: which calls need which level. Policies say that.
 
 pub mod action;
+mod blob;
 pub mod call;
 mod class;
 pub mod destinations;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pointers;
+use super::{blob, pointers};
 use crate::text_enum::text_enum;
 
 /// Trusted values of one result, and values of one call's arguments. A listing of a few hundred records has fewer; 4,096
@@ -51,7 +51,9 @@ impl ResultTrust {
 pub struct Observed {
     /// The fingerprint of the key.
     pub key: u32,
+    #[serde(with = "blob")]
     pub trusted: Vec<u64>,
+    #[serde(with = "blob")]
     pub untrusted: Vec<u64>,
     /// Whether values are missing, because there were too many or the result was too long.
     pub incomplete: bool,

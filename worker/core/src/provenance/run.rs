@@ -12,6 +12,7 @@ use std::hash::BuildHasherDefault;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::blob;
 use super::key::{AlreadyHashed, Hashes};
 use super::lookup::{Found, Known};
 use super::sinks::MAX_SINKS;
@@ -353,28 +354,4 @@ impl Observation {
 pub fn storage_name(agent: &str, run_id: &str) -> String {
     let hash = Sha256::digest(run_id);
     format!("{agent}/{}", hex::encode(hash.get(..16).unwrap_or_default()))
-}
-
-mod blob {
-    //! Hashes as base64 of their bytes, little endian.
-
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD_NO_PAD;
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(hashes: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-        serializer.serialize_str(&STANDARD_NO_PAD.encode(bytes))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD_NO_PAD.decode(text).map_err(D::Error::custom)?;
-        let (hashes, rest) = bytes.as_chunks::<8>();
-        if !rest.is_empty() {
-            return Err(D::Error::custom("hashes have eight bytes each"));
-        }
-        Ok(hashes.iter().map(|hash| u64::from_le_bytes(*hash)).collect())
-    }
 }

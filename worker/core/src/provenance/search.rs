@@ -7,6 +7,12 @@ pub fn has(text: &str, letter: char) -> bool {
     text.contains(letter)
 }
 
+/// Where a few bytes first occur. In texts as short as values, the library's search costs more to set up than to run.
+#[must_use]
+pub fn find<const N: usize>(text: &str, few: &[u8; N]) -> Option<usize> {
+    text.as_bytes().windows(N).position(|window| window == few)
+}
+
 /// What is before the first such letter of a text, and what is after it.
 #[inline(never)]
 #[must_use]
@@ -19,6 +25,16 @@ pub fn split_once(text: &str, letter: char) -> Option<(&str, &str)> {
 #[must_use]
 pub fn rsplit_once(text: &str, letter: char) -> Option<(&str, &str)> {
     text.rsplit_once(letter)
+}
+
+/// A text without white space around it. Most texts have none.
+#[inline(never)]
+#[must_use]
+pub fn trim(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => text,
+        _ => text.trim(),
+    }
 }
 
 /// A text without these letters at its beginning.

@@ -247,11 +247,11 @@ pub type ServerTools = HashMap<String, ListedTool>;
 /// The records that one call needs, as of one epoch. `None`: not registered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecords {
-    pub tenant: Option<TenantRecord>,
-    pub agent: Option<AgentRecord>,
-    pub credential: Option<CredentialRecord>,
-    pub server: Option<ServerRecord>,
-    pub tool: Option<ToolRegistration>,
+    pub tenant: Option<Rc<TenantRecord>>,
+    pub agent: Option<Rc<AgentRecord>>,
+    pub credential: Option<Rc<CredentialRecord>>,
+    pub server: Option<Rc<ServerRecord>>,
+    pub tool: Option<Rc<ToolRegistration>>,
     pub bans: Rc<Bans>,
     pub warrants: Rc<Warrants>,
     /// All tools of the server; empty unless a listing is filtered.
@@ -266,7 +266,7 @@ impl CallRecords {
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         let trust = self.tool.as_ref().and_then(|tool| tool.result_trust.as_deref());
-        self.server.as_ref().is_some_and(ServerRecord::is_untrusted)
+        self.server.as_deref().is_some_and(ServerRecord::is_untrusted)
             || trust.is_some_and(ResultTrust::has_untrusted)
     }
 
@@ -300,11 +300,11 @@ impl CallRecords {
 /// What D1 answered to a load, read in one statement.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Loaded {
-    pub tenant: Option<TenantRecord>,
-    pub agent: Option<AgentRecord>,
-    pub credential: Option<CredentialRecord>,
-    pub server: Option<ServerRecord>,
-    pub tool: Option<ToolRegistration>,
+    pub tenant: Option<Rc<TenantRecord>>,
+    pub agent: Option<Rc<AgentRecord>>,
+    pub credential: Option<Rc<CredentialRecord>>,
+    pub server: Option<Rc<ServerRecord>>,
+    pub tool: Option<Rc<ToolRegistration>>,
     /// `None` if the tenant's lists were not requested.
     pub bans: Option<Bans>,
     pub warrants: Option<Warrants>,

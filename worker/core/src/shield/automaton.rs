@@ -60,8 +60,18 @@ impl Automaton {
     /// The state after one more byte.
     #[inline]
     #[must_use]
-    pub fn next(&self, mut state: u32, byte: u8) -> u32 {
+    pub fn next(&self, state: u32, byte: u8) -> u32 {
         let class = self.classes.get(usize::from(byte)).copied().unwrap_or_default();
+        // A state with a link is a number after all rows.
+        match self.rows.get((state + u32::from(class)) as usize) {
+            Some(next) => *next,
+            None => self.next_of_link(state, class),
+        }
+    }
+
+    /// It is not inlined, so that the loop over all bytes stays small.
+    #[inline(never)]
+    fn next_of_link(&self, mut state: u32, class: u8) -> u32 {
         while let Some(link) = self.link(state) {
             if link.class == class {
                 return link.next;
@@ -71,11 +81,17 @@ impl Automaton {
         self.rows.get((state + u32::from(class)) as usize).copied().unwrap_or_default()
     }
 
-    /// The literals that end at a state, by their numbers; the longest first.
+    /// Whether a literal may end at a state. None ends at most states.
     #[inline]
     #[must_use]
+    pub const fn may_end(&self, state: u32) -> bool {
+        state >= self.first_end
+    }
+
+    /// The literals that end at a state, by their numbers; the longest first.
+    #[must_use]
     pub fn ends(&self, state: u32) -> &[u16] {
-        if state < self.first_end {
+        if !self.may_end(state) {
             return &[];
         }
         let list = match self.link(state) {
@@ -85,7 +101,6 @@ impl Automaton {
         self.lists.get(list as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    #[inline]
     fn link(&self, state: u32) -> Option<&Link> {
         self.links.get(state.checked_sub(self.first_link)? as usize)
     }

@@ -196,7 +196,8 @@ pub struct Matcher {
     pub(super) other: Literals,
     /// The number of places for steps of phrases.
     pub(super) places: usize,
-    detectors: HashMap<Detector, Vec<u16>>,
+    /// The rules that are for detectors.
+    detectors: Vec<(Detector, u16)>,
     pub(super) sql: sql::Patterns,
 }
 
@@ -279,7 +280,7 @@ impl Matcher {
     pub fn new(rules: Rules) -> Self {
         let (mut ascii, mut other) = (Naming::default(), Naming::default());
         let mut places = 0_u32;
-        let mut detectors: HashMap<Detector, Vec<u16>> = HashMap::new();
+        let mut detectors = Vec::new();
         for (rule, number) in rules.rules.iter().zip(0_u16..) {
             match &rule.test {
                 Test::Phrase(phrase) => {
@@ -318,7 +319,7 @@ impl Matcher {
                     token.prefixes.iter().for_each(|prefix| ascii.add(prefix, of));
                 }
                 Test::Detector(detector) => {
-                    detectors.entry(*detector).or_default().push(number);
+                    detectors.push((*detector, number));
                 }
             }
         }
@@ -376,7 +377,7 @@ impl Matcher {
         bytes: Range<usize>,
         found: &mut dyn FnMut(u16, Range<usize>),
     ) {
-        for rule in self.detectors.get(&detector).into_iter().flatten() {
+        for (_, rule) in self.detectors.iter().filter(|(of, _)| *of == detector) {
             found(*rule, bytes.clone());
         }
     }

@@ -10,9 +10,11 @@ use super::detect::{
     self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
     template,
 };
-use super::matcher::{ASSIGNED, Cases, Literal, Matcher, PhraseStep, Purpose, Steps, Use};
+use super::matcher::{
+    ASSIGNED, Cases, Literal, Literals, Matcher, PhraseStep, Purpose, Steps, Use,
+};
 use super::rule::{Check, Detector, Test, Token};
-use super::signs::{self, Signs};
+use super::signs::{self, BLOCK_BYTES, Signed, Signs};
 use crate::decode::letters;
 
 /// Ends of the names of fields with a social security number.
@@ -39,6 +41,8 @@ pub struct Scan<'m> {
     matcher: &'m Matcher,
     /// Where each step of each phrase matched last, and before that.
     last: Vec<[Reached; 2]>,
+    /// The signs in each part of the text that was read last.
+    blocks: Vec<u32>,
     /// The number of this text. No phrase spans two texts.
     text: u32,
     /// Steps upwards in the text that was read last.
@@ -60,7 +64,7 @@ const MIN_TEXT_BYTES: usize = 3;
 impl<'m> Scan<'m> {
     #[must_use]
     pub const fn new(matcher: &'m Matcher) -> Self {
-        Self { matcher, last: Vec::new(), text: 0, steps: 0 }
+        Self { matcher, last: Vec::new(), blocks: Vec::new(), text: 0, steps: 0 }
     }
 
     /// Calls `found` with each rule that matches in a text, and the bytes that matched.
@@ -78,9 +82,10 @@ impl<'m> Scan<'m> {
         let value = is_value(text);
         let signs = self.literals(text, value, found);
         let matcher = self.matcher;
+        let signed = Signed { text, blocks: &self.blocks };
         let report =
             &mut |detector: Detector, range: Range<usize>| matcher.report(detector, range, found);
-        if may_be_sql(signs, text) {
+        if may_be_sql(signs, signed) {
             sql::find(&matcher.sql, text, report);
         }
         let quoted_code = signs.has(Signs::CODE) && signs.has(Signs::QUOTE | Signs::BACKTICK);
@@ -91,7 +96,7 @@ impl<'m> Scan<'m> {
             template::find(text, report);
         }
         if signs.has(Signs::SHELL) {
-            shell::find(text, decoded, form(), report);
+            shell::find(signed, value, decoded, form(), report);
         }
         let may_be_escaped = value && signs.has(Signs::ESCAPE | Signs::DIGIT);
         self.steps =
@@ -108,7 +113,7 @@ impl<'m> Scan<'m> {
         let may_be_address = signs.has(Signs::URL)
             || value && (signs.has(named) || in_host_field())
             || signs.has(Signs::MARK) && address::begins_as_url(text);
-        let whole = !may_be_address || address::find(text, value, decoded, name, form(), report);
+        let whole = !may_be_address || address::find(signed, value, decoded, name, form(), report);
         if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
         }
@@ -120,7 +125,7 @@ impl<'m> Scan<'m> {
             secret::find_putty_keys(text, report);
         }
         if signs.has(Signs::DIGIT) {
-            personal::find_numbers(text, report);
+            personal::find_numbers(signed, report);
         }
         if signs.has(Signs::AT) {
             personal::find_addresses(text, report);
@@ -149,7 +154,7 @@ impl<'m> Scan<'m> {
         found: &mut dyn FnMut(u16, Range<usize>),
     ) -> Signs {
         self.text += 1;
-        let Self { matcher, last, text: number, .. } = self;
+        let Self { matcher, last, blocks, text: number, .. } = self;
         let bytes = text.as_bytes();
         let phrases = Phrases { last, places: matcher.places, text: *number, bytes, runs: None };
         let mut uses = Uses {
@@ -167,20 +172,25 @@ impl<'m> Scan<'m> {
         let is_ascii = text.is_ascii();
         let lower = if is_ascii { String::new() } else { letters::lower(text) };
         let sets = [(&matcher.ascii, bytes, is_ascii), (&matcher.other, lower.as_bytes(), true)];
+        blocks.clear();
         let mut of_bytes = 0;
         for (set, bytes, mixed) in sets.into_iter().take(if is_ascii { 1 } else { 2 }) {
             let cases = Cases::NONE.and(Cases::NO_VALUE, !value);
             uses.cases = cases.and(Cases::ONLY_ASCII, !mixed);
             let mut state = Automaton::START;
-            for (byte, end) in bytes.iter().zip(1..) {
-                of_bytes |= signs::of(*byte);
-                state = set.automaton.next(state, *byte);
-                for number in set.automaton.ends(state) {
-                    if let Some(literal) = set.all.get(usize::from(*number))
-                        && literal.after.meets(uses.reached)
-                    {
-                        uses.literal(literal, end);
+            for (block, begin) in bytes.chunks(BLOCK_BYTES).zip((0..).step_by(BLOCK_BYTES)) {
+                let mut of_block = 0;
+                for (byte, end) in block.iter().zip(begin + 1..) {
+                    of_block |= signs::of(*byte);
+                    state = set.automaton.next(state, *byte);
+                    if set.automaton.may_end(state) {
+                        uses.ends(set, state, end);
                     }
+                }
+                of_bytes |= of_block;
+                // In lower case a text has the same signs.
+                if blocks.len() * BLOCK_BYTES == begin {
+                    blocks.push(of_block);
                 }
             }
         }
@@ -204,7 +214,19 @@ struct Uses<'t> {
 }
 
 impl Uses<'_> {
-    /// Takes a match of a literal, which ends at `end`. It is not inlined, so that the loop over all bytes stays small.
+    /// Takes the literals that end at `end`. It is not inlined, so that the loop over all bytes stays small.
+    #[inline(never)]
+    fn ends(&mut self, set: &Literals, state: u32, end: usize) {
+        for number in set.automaton.ends(state) {
+            if let Some(literal) = set.all.get(usize::from(*number))
+                && literal.after.meets(self.reached)
+            {
+                self.literal(literal, end);
+            }
+        }
+    }
+
+    /// Takes a match of a literal, which ends at `end`. Most literals do not come here.
     #[inline(never)]
     fn literal(&mut self, literal: &Literal, end: usize) {
         let bytes = self.text.as_bytes();
@@ -273,11 +295,12 @@ const fn may_be_encoded(signs: Signs) -> bool {
 }
 
 /// Whether a text with these signs may have SQL that leaves its value.
-fn may_be_sql(signs: Signs, text: &str) -> bool {
+fn may_be_sql(signs: Signs, signed: Signed<'_>) -> bool {
+    let text = signed.text;
     signs.has(Signs::SQL)
         || (signs.has(Signs::LOGIC) && signs.has(Signs::COMPARE) && signs.has(Signs::DIGIT))
         || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ';' | '-' | '('))
-        || (signs.has(Signs::QUOTE) && sql::leaves_quotes(text))
+        || (signs.has(Signs::QUOTE) && sql::leaves_quotes(signed))
 }
 
 impl Literal {

@@ -88,6 +88,43 @@ pub fn cost(text: &str) -> usize {
     text.bytes().map(|byte| if of(byte) & COSTLY == 0 { 1 } else { SIGN_COST }).sum()
 }
 
+/// A text, and which signs each part of it has, so that a detector need not read the parts without its signs.
+#[derive(Debug, Clone, Copy)]
+pub struct Signed<'t> {
+    pub text: &'t str,
+    /// The signs in each [`BLOCK_BYTES`] of the text. What is missing is not known.
+    pub blocks: &'t [u32],
+}
+
+/// Bytes of a part of a text whose signs are kept.
+pub const BLOCK_BYTES: usize = 16;
+
+impl Signed<'_> {
+    /// The offset of the first byte that has one of these signs, from an offset on.
+    #[inline]
+    pub fn next(self, mut at: usize, signs: u32) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        while let Some(of_block) = self.blocks.get(at / BLOCK_BYTES) {
+            let end = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
+            if of_block & signs != 0 {
+                let block = bytes.get(at..end.min(bytes.len()))?;
+                if let Some(found) = block.iter().position(|byte| of(*byte) & signs != 0) {
+                    return Some(at + found);
+                }
+            }
+            at = end;
+        }
+        next(bytes, at, signs)
+    }
+}
+
+#[cfg(test)]
+impl<'t> From<&'t str> for Signed<'t> {
+    fn from(text: &'t str) -> Self {
+        Self { text, blocks: &[] }
+    }
+}
+
 /// The offset of the first byte that has one of these signs, from an offset on.
 #[inline]
 pub fn next(bytes: &[u8], at: usize, signs: u32) -> Option<usize> {
@@ -99,4 +136,25 @@ pub fn next(bytes: &[u8], at: usize, signs: u32) -> Option<usize> {
     let skipped = 8 * chunks.iter().take_while(has_none).count();
     let found = rest.get(skipped..)?.iter().position(|byte| of(*byte) & signs != 0)?;
     Some(at + skipped + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_known_blocks_is_read_as_any_other() {
+        let text = "'".to_owned() + &"a".repeat(40) + "1/'" + &"é b".repeat(9) + "\";";
+        let all = |block: &[u8]| block.iter().fold(0, |all, byte| all | of(*byte));
+        let blocks: Vec<u32> = text.as_bytes().chunks(BLOCK_BYTES).map(all).collect();
+        for at in 0..=text.len() + BLOCK_BYTES {
+            for signs in [Signs::QUOTE, Signs::DIGIT, Signs::SHELL, Signs::HIGH, Signs::AT] {
+                let expected = next(text.as_bytes(), at, signs);
+                for blocks in [&blocks[..], &blocks[..2], &[]] {
+                    let signed = Signed { text: &text, blocks };
+                    assert_eq!(signed.next(at, signs), expected, "{at}");
+                }
+            }
+        }
+    }
 }

@@ -1,5 +1,18 @@
 //! Statements on a lane's own SQLite.
 
+/// A row if the storage is of a version whose journal had no books.
+pub const HAS_NO_BOOKS: &str =
+    "SELECT 1 FROM sqlite_master WHERE name = 'journal' AND sql NOT LIKE '%books TEXT%'";
+/// Upgrades such a storage before [`SCHEMA`] runs, which makes the views again. The column is added last: until then, a
+/// start runs all of these again.
+pub const ADD_BOOKS: &[&str] = &[
+    "DROP VIEW IF EXISTS counted_rows",
+    "DROP VIEW IF EXISTS limit_steps",
+    "DROP VIEW IF EXISTS limited_rows",
+    "DROP VIEW IF EXISTS steps",
+    "ALTER TABLE journal ADD COLUMN books TEXT",
+];
+
 /// Run at every start; all are idempotent. A journal row is written by one insert: the
 /// partial indexes add a row only where a call has a request id or a nonce.
 pub const SCHEMA: &[&str] = &[
@@ -7,7 +20,9 @@ pub const SCHEMA: &[&str] = &[
        STRICT, WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
        receipt_hash TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL, request_key TEXT, \
-       fingerprint TEXT NOT NULL, nonce_key TEXT, row TEXT NOT NULL) STRICT",
+       fingerprint TEXT NOT NULL, nonce_key TEXT, row TEXT NOT NULL, books TEXT) STRICT",
+    // A version that does not read the journal's books must not start: it would take this table for a view.
+    "CREATE TABLE IF NOT EXISTS counted_rows (unused INTEGER) STRICT",
     "CREATE UNIQUE INDEX IF NOT EXISTS journal_request ON journal (request_key) \
        WHERE request_key IS NOT NULL",
     "CREATE UNIQUE INDEX IF NOT EXISTS journal_nonce ON journal (nonce_key) \
@@ -52,9 +67,9 @@ pub const SCHEMA: &[&str] = &[
          NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
        DELETE FROM webhook_outbox WHERE seq = NEW.step; \
      END",
-    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. A
-    // statement of its own sets it, only if it changes: setting the same day again would write a page of the
-    // index.
+    // What was used of limits, by agent and by credential, as of the newest state checkpoint: the rows after it have
+    // newer books. day: when it was last used, in days since 1970. A statement of its own sets it, only if it changes:
+    // setting the same day again would write a page of the index.
     "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
        day INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (day)",
@@ -63,14 +78,24 @@ pub const SCHEMA: &[&str] = &[
     // Of a version without limits.
     "DROP VIEW IF EXISTS approval_steps",
     // books: a JSON array of names and records. settles: the reservation that ends.
-    "CREATE VIEW IF NOT EXISTS limit_steps (day, books, reservation, settles) \
-     AS SELECT 0, '', '', '' WHERE false",
+    "CREATE VIEW IF NOT EXISTS limit_steps (day, books, settles) \
+     AS SELECT 0, '', '' WHERE false",
     "CREATE TRIGGER IF NOT EXISTS write_limit_step INSTEAD OF INSERT ON limit_steps BEGIN \
        INSERT INTO limit_books (name, day, record) \
        SELECT value->>0, NEW.day, value->>1 FROM json_each(NEW.books) WHERE true \
        ON CONFLICT (name) DO UPDATE SET record = excluded.record; \
        UPDATE limit_books SET day = NEW.day WHERE day < NEW.day \
          AND name IN (SELECT value->>0 FROM json_each(NEW.books)); \
+       DELETE FROM reservations WHERE decision_id = NEW.settles; \
+     END",
+    // A row with a reservation, or with one that ends.
+    "CREATE VIEW IF NOT EXISTS limited_rows (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, books, reservation, settles) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_limited_row INSTEAD OF INSERT ON limited_rows BEGIN \
+       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row, books) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row, NEW.books); \
        INSERT INTO reservations (decision_id, ends_at_ms, record) \
        SELECT NEW.reservation->>'decision_id', NEW.reservation->>'ends_at_ms', NEW.reservation \
        WHERE NEW.reservation IS NOT NULL; \
@@ -80,9 +105,10 @@ pub const SCHEMA: &[&str] = &[
        request_key, fingerprint, nonce_key, row, input, edited_input, books, reservation, settles) \
      AS SELECT 0, 0, '', '', '', '', '', '', '', '', '', '', '', '' WHERE false",
     "CREATE TRIGGER IF NOT EXISTS write_step INSTEAD OF INSERT ON steps BEGIN \
-       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
-         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
-         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+       INSERT INTO limited_rows (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row, books, reservation, settles) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, \
+         NEW.agent, NEW.state, NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row, NEW.books, \
+         NEW.reservation, NEW.settles); \
        INSERT INTO approvals (approval_id, expires_at_ms, closed_at_ms, record, input, \
          edited_input) \
        SELECT NEW.row->>'$.approval.approval_id', NEW.row->>'$.approval.expires_at_ms', \
@@ -97,34 +123,6 @@ pub const SCHEMA: &[&str] = &[
        SELECT NEW.seq, NEW.at_ms, coalesce(NEW.row->>'event', 'approval_requested'), \
          NEW.row->>'approval', 0, NEW.at_ms \
        WHERE NEW.row->>'approval' IS NOT NULL; \
-       INSERT INTO limit_steps (day, books, reservation, settles) \
-       SELECT CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.books, NEW.reservation, NEW.settles WHERE NEW.books IS NOT NULL; \
-     END",
-    // A row that changes limits and no approval: its text is bound as it is, and not read again. The runtime binds
-    // numbers as reals.
-    "CREATE VIEW IF NOT EXISTS limited_rows (seq, at_ms, receipt_hash, agent, state, \
-       request_key, fingerprint, nonce_key, row, books, reservation, settles) \
-     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '', '' WHERE false",
-    "CREATE TRIGGER IF NOT EXISTS write_limited_row INSTEAD OF INSERT ON limited_rows BEGIN \
-       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
-         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
-         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
-       INSERT INTO limit_steps (day, books, reservation, settles) \
-       VALUES (CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.books, NEW.reservation, NEW.settles); \
-     END",
-    // A row that changes one book and nothing else, as most limited ones do.
-    "CREATE VIEW IF NOT EXISTS counted_rows (seq, at_ms, receipt_hash, agent, state, \
-       request_key, fingerprint, nonce_key, row, name, book) \
-     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '' WHERE false",
-    "CREATE TRIGGER IF NOT EXISTS write_counted_row INSTEAD OF INSERT ON counted_rows BEGIN \
-       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
-         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
-         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
-       INSERT INTO limit_books (name, day, record) \
-       VALUES (NEW.name, CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.book) \
-       ON CONFLICT (name) DO UPDATE SET record = excluded.record; \
-       UPDATE limit_books SET day = CAST(NEW.at_ms / 86400000 AS INTEGER) \
-       WHERE name = NEW.name AND day < CAST(NEW.at_ms / 86400000 AS INTEGER); \
      END",
     // Windows of policies. hour: the hour after which the window is over, in hours since 1970. It is set apart, as
     // with the books of limits.
@@ -186,22 +184,23 @@ pub const JOURNAL_STATES: &str =
     "SELECT agent, state, max(seq), count(*) FROM journal WHERE seq > ?1 GROUP BY agent";
 /// The latest time of the rows after a sequence number.
 pub const JOURNAL_LATEST: &str = "SELECT coalesce(max(at_ms), 0) FROM journal WHERE seq > ?1";
+/// The books of the rows after a sequence number, newest first.
+pub const JOURNAL_BOOKS: &str =
+    "SELECT books FROM journal WHERE seq > ?1 AND books IS NOT NULL ORDER BY seq DESC";
+/// The journal's columns. Books: a JSON array of names and records, or NULL.
 pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
-     request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+     request_key, fingerprint, nonce_key, row, books) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 /// Rows with approvals or limits: a JSON array of the journal's columns, the call's arguments, the edited ones,
 /// books, reservation, and the reservation that ends. All of it is written with its row, or not at all.
 pub const INSERT_STEPS: &str = "INSERT INTO steps SELECT value->>0, value->>1, \
      value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \
      value->>10, value->>11, value->>12, value->>13 FROM json_each(?1) ORDER BY key";
-/// The journal's columns, books as a JSON array, reservation, and the reservation that ends.
+/// The journal's columns, reservation, and the reservation that ends.
 pub const INSERT_LIMITED: &str = "INSERT INTO limited_rows (seq, at_ms, receipt_hash, agent, \
      state, request_key, fingerprint, nonce_key, row, books, reservation, settles) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-/// The journal's columns, and the name and the record of a book.
-pub const INSERT_COUNTED: &str = "INSERT INTO counted_rows (seq, at_ms, receipt_hash, agent, \
-     state, request_key, fingerprint, nonce_key, row, name, book) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-/// The journal's columns, and the step of which the message is given up.
+/// The journal's columns without books, and the step of which the message is given up.
 pub const INSERT_DEAD_LETTER: &str = "INSERT INTO dead_letters (seq, at_ms, receipt_hash, agent, \
      state, request_key, fingerprint, nonce_key, row, step) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -216,8 +215,7 @@ pub const EXPIRE_WINDOWS: &str = "DELETE FROM windows WHERE name IN \
 /// The hour in which the first window is over.
 pub const OLDEST_WINDOW: &str = "SELECT hour FROM windows ORDER BY hour LIMIT 1";
 /// Today, books as a JSON array, and the reservation that ends.
-pub const SETTLE: &str =
-    "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
+pub const SETTLE: &str = "INSERT INTO limit_steps (day, books, settles) VALUES (?1, ?2, ?3)";
 pub const BOOK: &str = "SELECT record FROM limit_books WHERE name = ?1";
 /// A JSON array of names, empty for the first ones; limit.
 pub const BOOKS: &str = "SELECT name, record FROM limit_books \
@@ -386,14 +384,16 @@ pub const COUNTS: &str = "SELECT event_id, count, json_object('event_id', event_
      ORDER BY event_id LIMIT ?1";
 pub const DROP_COUNT: &str = "DELETE FROM audit_counts WHERE event_id = ?1 AND count = ?2";
 
-/// All but the schema, for the test.
+/// All but [`ADD_BOOKS`] and the schema, for the test.
 pub const ALL: &[&str] = &[
+    HAS_NO_BOOKS,
     META,
     SET_META,
     JOURNAL_EXTENT,
     JOURNAL_HASH,
     JOURNAL_BYTES,
     JOURNAL_STATES,
+    JOURNAL_BOOKS,
     KEEP_PUSH,
     FORGET_PUSHES,
     DUE_PUSHES,
@@ -409,7 +409,6 @@ pub const ALL: &[&str] = &[
     INSERT,
     INSERT_STEPS,
     INSERT_LIMITED,
-    INSERT_COUNTED,
     INSERT_DEAD_LETTER,
     COUNT,
     WINDOW,

@@ -87,7 +87,7 @@ fn an_answer_to_a_question_of_the_server_is_a_destination_too() {
 fn an_answer_counts_for_whom_a_call_reaches_and_is_not_raised_by_an_echo() {
     let mut gate = gate();
     report(&mut gate, "r", ServerTrust::Untrusted, "x");
-    gate.records.tool.as_mut().unwrap().reach = Reach::BySinks;
+    gate.tool_mut().reach = Reach::BySinks;
     let none = value!({"to": []});
     let declined = pay_and_answer(&gate, none.clone(), r#"{"k":{"action":"decline"}}"#);
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_resource_that_a_stranger_named_waits() {
 #[test]
 fn a_name_that_the_tools_schema_does_not_declare_is_a_destination() {
     let mut gate = gate();
-    let tool = gate.records.tool.as_mut().unwrap();
+    let tool = gate.tool_mut();
     let schema = r#"{"type":"object","properties":{"to":{},"grants":{"type":"object"},"note":{}}}"#;
     tool.input_schema = Some(schema.into());
     let roles = r#"{"/to":"sink","/grants":"sink","/grants/bob":"sink","/note":"content"}"#;
@@ -156,9 +156,9 @@ fn a_name_that_the_tools_schema_does_not_declare_is_a_destination() {
     ] {
         assert_eq!(pay(&gate, "r", arguments.clone()), expected, "{arguments}");
     }
-    gate.records.tool.as_mut().unwrap().reach = Reach::BySinks;
+    gate.tool_mut().reach = Reach::BySinks;
     let destinations = r#"{"accounts":[],"domains":["acme.com"],"hosts":[]}"#;
-    let tenant = gate.records.tenant.as_mut().unwrap();
+    let tenant = gate.tenant_mut();
     tenant.destinations = Some(Rc::new(serde_json::from_str(destinations).unwrap()));
     for (name, expected) in [("eve@acme.com", "tenant"), ("eve@acme.org", "outside")] {
         let arguments = value!({ "to": "ada@acme.com", "grants": { name: null } });
@@ -222,11 +222,11 @@ fn a_tool_of_high_risk_does_only_what_the_user_asks_for() {
         ("Merge PR 34.", Risk::High, "merge_all", value!({}), "require_approval nowhere"),
     ] {
         let mut gate = tainted_run(instruction);
-        gate.records.tool.as_mut().unwrap().risk = risk;
+        gate.tool_mut().risk = risk;
         assert_eq!(judged(&gate, action, arguments), expected, "{instruction} {action}");
     }
     let mut gate = tainted_run("Look at PR 34.");
-    gate.records.tool.as_mut().unwrap().risk = Risk::High;
+    gate.tool_mut().risk = Risk::High;
     let call = in_run("r", "merge_pull_request", merge());
     let asked = decide(&gate, &call);
     let reason = asked["reason"].as_str().unwrap();
@@ -242,7 +242,7 @@ fn a_tool_of_high_risk_does_only_what_the_user_asks_for() {
 fn a_folder_above_what_the_user_names_is_not_named() {
     let (exports, shop) =
         ("Delete the folder /work/exports/ with all of it.", "Delete the repository acme/shop.");
-    let high = |gate: &mut Gate| gate.records.tool.as_mut().unwrap().risk = Risk::High;
+    let high = |gate: &mut Gate| gate.tool_mut().risk = Risk::High;
     for (instruction, arguments, expected) in [
         (exports, value!({ "to": "/work/exports/" }), "allow instruction #tool /to"),
         (exports, value!({ "to": "/work" }), "require_approval nowhere /to"),
@@ -375,7 +375,7 @@ fn an_empty_filter_is_a_destination_of_a_tool_of_high_risk() {
         (Risk::Medium, with(value!("")), "allow instruction /to"),
     ] {
         let mut gate = tainted_run("Delete my orders.");
-        let tool = gate.records.tool.as_mut().unwrap();
+        let tool = gate.tool_mut();
         tool.risk = risk;
         let roles = r#"{"/to":"sink","/where":"sink"}"#;
         tool.argument_roles = Some(Rc::new(serde_json::from_str(roles).unwrap()));
@@ -383,7 +383,7 @@ fn an_empty_filter_is_a_destination_of_a_tool_of_high_risk() {
         // With its default, it is as if it were left out.
         if arguments["where"] == value!("") {
             let schema = r#"{"type":"object","properties":{"to":{},"where":{"default":""}}}"#;
-            gate.records.tool.as_mut().unwrap().input_schema = Some(schema.into());
+            gate.tool_mut().input_schema = Some(schema.into());
             let found = judged(&gate, "delete_rows", arguments);
             assert!(found.starts_with("allow instruction"), "{found}");
         }
@@ -397,7 +397,7 @@ fn a_name_that_the_schema_declares_is_no_destination_of_an_object() {
     assert_eq!(pay(&gate, "r", arguments("line1")), "require_approval nowhere");
     let schema =
         r#"{"type":"object","properties":{"to":{"type":"object","properties":{"line1":{}}}}}"#;
-    gate.records.tool.as_mut().unwrap().input_schema = Some(schema.into());
+    gate.tool_mut().input_schema = Some(schema.into());
     assert_eq!(pay(&gate, "r", arguments("line1")), "allow instruction");
     assert_eq!(pay(&gate, "r", arguments("line2")), "require_approval nowhere");
 }

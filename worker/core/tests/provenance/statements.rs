@@ -150,7 +150,7 @@ fn a_plan_lets_the_agent_choose_one_value_from_a_trusted_result() {
         ),
     ] {
         let mut gate = gate();
-        gate.records.tool.as_mut().unwrap().risk = Risk::High;
+        gate.tool_mut().risk = Risk::High;
         let plan = vec![PlannedCall {
             tool: "bank/pay".to_owned(),
             from: vec![("/to".to_owned(), vec!["bank/list".to_owned()])],
@@ -196,7 +196,7 @@ fn only_a_harness_states_and_reports() {
         command.run_credential = true;
         assert_eq!(gate.try_call(&command).unwrap().status, 403, "run credential");
         let mut gate = gate;
-        gate.records.credential.as_mut().unwrap().assigns_runs = false;
+        gate.credential_mut().assigns_runs = false;
         command.run_credential = false;
         assert_eq!(gate.try_call(&command).unwrap().status, 403, "agent's own credential");
     }

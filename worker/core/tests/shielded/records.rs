@@ -34,9 +34,9 @@ fn no_receipt_has_the_part_of_a_resource_in_which_something_was_found() {
     ] {
         for granted in [true, false] {
             let mut gate = gate();
-            gate.records.tenant.as_mut().unwrap().settings.shield = modes(modes_of_tenant);
+            gate.tenant_mut().settings.shield = modes(modes_of_tenant);
             // Without a grant, the call is denied before the shield reads it.
-            gate.records.agent.as_mut().unwrap().allowed_tools = (!granted).then(Vec::new);
+            gate.agent_mut().allowed_tools = (!granted).then(Vec::new);
             let parameters = json!({"resource": resource, "parameters": {"mail": mail}});
             let asked = command(&with(read_call(), json!({"tool_call": parameters})));
             gate.try_call(&asked).unwrap();
@@ -56,7 +56,7 @@ fn no_receipt_has_a_value_that_the_name_of_a_paths_parameter_tells() {
     ] {
         let mut gate = proxying("{}");
         gate.records.tool = tool(false, false);
-        gate.records.server.as_mut().unwrap().kind = ServerKind::Http;
+        gate.server_mut().kind = ServerKind::Http;
         let name = route.split(['{', '}']).nth(1).unwrap();
         let value =
             json!({"resource": "/people/078-05-1120/mails", "parameters": {name: "078-05-1120"}});
@@ -74,13 +74,13 @@ fn no_receipt_has_a_value_that_the_name_of_a_paths_parameter_tells() {
 #[test]
 fn no_place_of_a_destination_has_a_name_in_which_something_was_found() {
     let mut gate = gate();
-    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+    gate.credential_mut().assigns_runs = true;
     let in_run = |call: Json| with(with(read_call(), call), json!({"trace": {"run_id": "r"}}));
     gate.records.tool = tool(false, false);
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+    gate.server_mut().trust = ServerTrust::Untrusted;
     assert_eq!(gate.call(&in_run(json!({}))).1["decision"], "allow");
     gate.records.tool = tool(true, false);
-    gate.records.server.as_mut().unwrap().trust = ServerTrust::Trusted;
+    gate.server_mut().trust = ServerTrust::Trusted;
     for (name, expected) in [("bob@corp.example", "/*"), ("owner", "/owner")] {
         let parameters = json!({"mutates_state": true, "parameters": {name: "mallory"}});
         let (_, answer) = gate.call(&in_run(json!({"tool_call": parameters})));

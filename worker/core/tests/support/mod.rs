@@ -31,8 +31,8 @@ use gateward_core::provenance::Reach;
 use gateward_core::provenance::ValueKey;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{
-    Bans, CallRecords, Loaded, ServerKind, ServerRecord, ServerStatus, ServerTrust, TaintRule,
-    TenantRecord, ToolRegistration, ToolStatus,
+    AgentRecord, Bans, CallRecords, CredentialRecord, Loaded, ServerKind, ServerRecord,
+    ServerStatus, ServerTrust, TaintRule, TenantRecord, ToolRegistration, ToolStatus,
 };
 use gateward_core::sql::d1;
 use gateward_core::velocity::Counted;
@@ -242,6 +242,26 @@ impl Gate {
         let result = run(&mut lane, &self.storage)?;
         *held = Some(lane);
         Ok(result)
+    }
+
+    pub fn tenant_mut(&mut self) -> &mut TenantRecord {
+        Rc::make_mut(self.records.tenant.as_mut().unwrap())
+    }
+
+    pub fn agent_mut(&mut self) -> &mut AgentRecord {
+        Rc::make_mut(self.records.agent.as_mut().unwrap())
+    }
+
+    pub fn credential_mut(&mut self) -> &mut CredentialRecord {
+        Rc::make_mut(self.records.credential.as_mut().unwrap())
+    }
+
+    pub fn server_mut(&mut self) -> &mut ServerRecord {
+        Rc::make_mut(self.records.server.as_mut().unwrap())
+    }
+
+    pub fn tool_mut(&mut self) -> &mut ToolRegistration {
+        Rc::make_mut(self.records.tool.as_mut().unwrap())
     }
 
     pub fn evict(&self) {
@@ -581,9 +601,9 @@ pub fn rate(capacity: u32, refill_per_s: f64) -> Option<Rc<RequestRate>> {
     Some(serde_json::from_value(limit).map(Rc::new).unwrap())
 }
 
-pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
+pub fn tool(mutates: bool, canary: bool) -> Option<Rc<ToolRegistration>> {
     let risk = gateward_core::policy::bundle::Risk::Low;
-    Some(ToolRegistration {
+    Some(Rc::new(ToolRegistration {
         status: ToolStatus::Active,
         mutates,
         egress: false,
@@ -599,11 +619,11 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         warrant_required: false,
         min_clearance: None,
         shield: None,
-    })
+    }))
 }
 
-pub fn server(status: ServerStatus) -> Option<ServerRecord> {
-    Some(ServerRecord {
+pub fn server(status: ServerStatus) -> Option<Rc<ServerRecord>> {
+    Some(Rc::new(ServerRecord {
         kind: ServerKind::Mcp,
         trust: ServerTrust::Trusted,
         status,
@@ -611,10 +631,10 @@ pub fn server(status: ServerStatus) -> Option<ServerRecord> {
         instructions_sha256: None,
         shield: None,
         inspects_results: false,
-    })
+    }))
 }
 
-pub fn tenant(status: &str) -> Option<TenantRecord> {
+pub fn tenant(status: &str) -> Option<Rc<TenantRecord>> {
     serde_json::from_value(json!({"status": status, "epoch": 1})).unwrap()
 }
 

@@ -304,12 +304,11 @@ pub fn verify_signature(
         let detail = "only a credential has a signing key; send the request without a signature";
         return Err(refuse(request, app, tenant, ProblemCode::SignatureInvalid, detail));
     }
-    let headers = request.headers();
     let signed = SignedRequest {
         method: &request.method,
         path: request.path(),
         query: request.raw_query(),
-        headers: &headers,
+        headers: request.headers(),
         body,
     };
     let now_ms = Date::now().as_millis();

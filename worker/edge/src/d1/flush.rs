@@ -5,7 +5,6 @@ use gateward_core::sql::d1::{
     ADD_SERIES, COUNT_ROWS, COUNT_TOTALS, EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH,
     LOG_CHECKPOINT, PING, STORED_HASHES,
 };
-use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
@@ -13,6 +12,7 @@ use worker::{Env, Result};
 use super::{BINDING, number, query, rows, statement};
 use crate::io;
 use crate::limits::D1_BACKGROUND_MS;
+use crate::wait::settled;
 
 /// The contents of D1 after the batch.
 pub struct Flushed {
@@ -42,7 +42,7 @@ struct NoteRow {
 
 /// Bytes of the whole database as D1 reports them; 0 if it does not report them.
 pub async fn size_bytes(env: &Env) -> Result<u64> {
-    let size = JsFuture::from(io::size(env, BINDING, PING, D1_BACKGROUND_MS)?).await?;
+    let size = settled(io::size(env, BINDING, PING, D1_BACKGROUND_MS)).await?;
     Ok(size.as_f64().unwrap_or_default() as u64)
 }
 

@@ -17,7 +17,6 @@ pub mod webhooks;
 use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Array;
-use js_sys::futures::JsFuture;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
@@ -25,6 +24,7 @@ use worker::{Env, Error, Result};
 
 use crate::app::App;
 use crate::limits::D1_READ_MS;
+use crate::wait::settled;
 use crate::{io, log};
 
 /// The binding in wrangler.toml.
@@ -40,7 +40,7 @@ fn statement(sql: &str, values: &[JsValue]) -> Array {
 /// Runs one statement, or several in one transaction; returns the rows of each.
 async fn query(env: &Env, statements: &[Array], limit_ms: u32) -> Result<Vec<Box<RawValue>>> {
     let statements: Array = statements.iter().collect();
-    let answered = JsFuture::from(io::query(env, BINDING, &statements, limit_ms)?).await?;
+    let answered = settled(io::query(env, BINDING, &statements, limit_ms)).await?;
     serde_json::from_str(&answered.as_string().unwrap_or_default()).map_err(unreadable)
 }
 

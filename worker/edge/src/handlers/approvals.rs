@@ -184,7 +184,7 @@ pub async fn decide(
         verdict,
         comment,
         action_hash,
-        if_match: request.header("if-match"),
+        if_match: request.header("if-match").map(str::to_owned),
     };
     for _ in 0..MAX_ATTEMPTS {
         command.groups = caller.groups;

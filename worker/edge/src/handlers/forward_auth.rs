@@ -28,7 +28,8 @@ pub async fn answer(
 ) -> Answered {
     let query = request.raw_query();
     let question = Question { method: &request.method, server, rest, query };
-    let original = forward_auth::original(&question, |name| request.header(name));
+    let original =
+        forward_auth::original(&question, |name| request.header(name).map(str::to_owned));
     let limited = original.as_ref().map_or(403, |original| original.rate_limited_status);
     let (judgement, rate, refusal) = match judge(request, app, original).await {
         Ok((judgement, rate)) => {
@@ -68,7 +69,7 @@ async fn judge<'a>(
 ) -> Result<(Judgement<'a>, RateFields), Refused> {
     let (token, agent, lane) = authentication::caller_token(request, app)?;
     let Original { server, request: asked, .. } = original?;
-    let claims = Claims::from_headers(|name| request.header(name))?;
+    let claims = Claims::from_headers(|name| request.header(name).map(str::to_owned))?;
     // If no route matches, the record names method and path in place of the tool.
     let (method, mut path) = (asked.method.clone(), asked.path.clone());
     path.truncate(path.floor_char_boundary(MAX_RESOURCE_BYTES));

@@ -1,19 +1,18 @@
 //! `GET /healthz`, `/readyz` and `/version`: they need no credential, and return no secret.
 
-use std::cell::RefCell;
-use std::time::Duration;
-
 use futures_util::future::join;
 use gateward_admin::api::health::{Health, Version};
 use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
-use worker::{Date, Delay};
+use std::cell::RefCell;
+use worker::Date;
 
 use crate::answer::{Answer, Answered};
 use crate::app::App;
 use crate::d1;
 use crate::http::json;
 use crate::lane;
+use crate::wait::Pause;
 
 /// Answers whenever the worker runs.
 pub fn alive() -> Answered {
@@ -22,7 +21,7 @@ pub fn alive() -> Answered {
 
 /// How often a request polls the check that another request runs. Requests cannot await each other's
 /// promises.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_MS: u64 = 50;
 
 thread_local! {
     static READINESS: RefCell<Readiness> = RefCell::default();
@@ -37,7 +36,7 @@ pub async fn ready(app: &App) -> Answered {
             Ask::Answer(result) => {
                 return result.and_then(|()| json(&Health { status: "ready" })).map(Answer::Json);
             }
-            Ask::Wait => Delay::from(POLL).await,
+            Ask::Wait => Pause::new(POLL_MS).await,
             Ask::Check => {
                 let result = check(app).await;
                 let now_ms = Date::now().as_millis();

@@ -7,6 +7,7 @@ use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::headers::{self, Caches};
 use gateward_core::call::http_tool::{self, HttpRequest};
+use gateward_core::call::location::{self, Exchanged};
 use gateward_core::credential::token::Token;
 use gateward_core::decode::text;
 use gateward_core::gate::inspection::{self, UNREDACTABLE};
@@ -26,6 +27,7 @@ use crate::authentication;
 use crate::http::{Body, Head, RateFields, Request};
 use crate::lane;
 use crate::lane::client::{LaneAnswer, Refused};
+use crate::upstream::hold::Hold;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest, Watch};
 use crate::warrants;
@@ -34,6 +36,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let caller = authentication::caller_token(request, app)?;
     let body = request.body().await?;
     let mut command = command(request, app, caller, (server, path), &body.bytes)?;
+    let hold = Hold::new(app);
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.
@@ -60,7 +63,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         return call.refuse(&call.passed.decision.problem());
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
-    call.exchange(body, &upstream, &reply.route).await
+    call.exchange(hold, body, &upstream, &reply.route).await
 }
 
 /// The command for the lane.
@@ -78,7 +81,7 @@ fn command(
     }
     let signature = authentication::verify_signature(request, app, &token, bytes, true)?;
     let body = read_body(request, bytes)?;
-    let claims = Claims::from_headers(|name| request.header(name))?;
+    let claims = Claims::from_headers(|name| request.header(name).map(str::to_owned))?;
     let asked = HttpRequest {
         method: request.method.clone(),
         path: path.to_owned(),
@@ -92,7 +95,7 @@ fn command(
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     command.forwarded = true;
-    command.beside = headers::beside(request.headers());
+    command.beside = headers::beside(request.headers().to_vec());
     // The lane judges the warrant, because only the lane knows the tool.
     command.warrant = warrants::in_headers(request);
     authentication::identify(request, app, &command)?;
@@ -114,6 +117,7 @@ impl DecidedCall<'_> {
     /// Sends the request, and turns the server's response into the caller's.
     async fn exchange(
         self,
+        hold: Hold,
         Body { bytes, mut held }: Body,
         upstream: &Upstream,
         route: &str,
@@ -123,7 +127,7 @@ impl DecidedCall<'_> {
             Err(problem) => return self.not_sent(&problem),
         };
         let decided_at_ms = Date::now().as_millis();
-        let sent = self.send(upstream, &url, &body);
+        let sent = self.send(hold, upstream, &url, &body);
         // From here on only the runtime holds the body, until it is sent.
         held.resize(body.len());
         drop(body);
@@ -141,9 +145,18 @@ impl DecidedCall<'_> {
             return self.refuse(&problem);
         }
         let has_body = self.request.method != "HEAD" && !NO_BODY.contains(&answer.status);
+        let addresses = Exchanged {
+            sent: &url,
+            base: &upstream.url,
+            server: &self.passed.command.call.server,
+            own_origin: self.request.origin(),
+        };
         match &self.passed.rules.inspect {
-            Some(rules) if has_body => self.inspect(answer, rules).await,
-            _ => self.stream(answer, upstream.shared_cache),
+            Some(rules) if has_body => self.inspect(answer, addresses, rules).await,
+            _ => {
+                let head = self.head(&answer, addresses, upstream.shared_cache, false);
+                self.stream(answer, head)
+            }
         }
     }
 
@@ -176,12 +189,13 @@ impl DecidedCall<'_> {
     /// Sends the request before this returns.
     fn send(
         &self,
+        hold: Hold,
         upstream: &Upstream,
         url: &str,
         body: &[u8],
     ) -> impl Future<Output = Sent> + use<> {
         let own = self.request.headers();
-        let mut headers = headers::to_upstream(own, &upstream.forwarded_headers);
+        let mut headers = headers::to_upstream(own.to_vec(), &upstream.forwarded_headers);
         if !body.is_empty() {
             // Without a charset: the body was read as UTF-8.
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
@@ -195,7 +209,7 @@ impl DecidedCall<'_> {
         let body = Some(body).filter(|body| !body.is_empty());
         let (method, decision) = (self.request.method.as_str(), Some(&self.passed.decision));
         let request = UpstreamRequest { method, url, headers, body, decision };
-        relay::send(self.app, self.request, &self.passed.command.tenant, upstream, request)
+        relay::send(self.app, hold, self.request, &self.passed.command.tenant, upstream, request)
     }
 
     /// Checks the head of the response, and marks the agent if need be. An error refuses the response.
@@ -228,8 +242,7 @@ impl DecidedCall<'_> {
     }
 
     /// Streams the server's response to the caller, and records the outcome at its end.
-    fn stream(self, answer: UpstreamAnswer, shared_cache: bool) -> Answered {
-        let head = self.head(&answer, shared_cache, false);
+    fn stream(self, answer: UpstreamAnswer, head: Head) -> Answered {
         let kind = answer.header("content-type").unwrap_or_default();
         let Self { app, passed, .. } = self;
         let app = app.clone();
@@ -245,7 +258,12 @@ impl DecidedCall<'_> {
     }
 
     /// Reads the server's response to its end, and has the shield inspect it before the caller gets any of it.
-    async fn inspect(&self, answer: UpstreamAnswer, rules: &InspectResults) -> Answered {
+    async fn inspect(
+        &self,
+        answer: UpstreamAnswer,
+        addresses: Exchanged<'_>,
+        rules: &InspectResults,
+    ) -> Answered {
         let (app, passed) = (self.app, &self.passed);
         let (bytes, ended) = match answer.bytes().await {
             Ok(read) => read,
@@ -288,7 +306,7 @@ impl DecidedCall<'_> {
             return self.refuse(&problem);
         }
         // A shared cache would give the answer to other agents without tainting them.
-        let head = self.head(&answer, false, redacted.is_some());
+        let head = self.head(&answer, addresses, false, redacted.is_some());
         whole(match redacted {
             Some(redacted) => head.with(&redacted),
             None => head.with_bytes(&bytes),
@@ -296,7 +314,13 @@ impl DecidedCall<'_> {
     }
 
     /// The head of the server's response, for the caller. `changed`: Gateward changed the body.
-    fn head(&self, answer: &UpstreamAnswer, shared_cache: bool, changed: bool) -> Head {
+    fn head(
+        &self,
+        answer: &UpstreamAnswer,
+        addresses: Exchanged<'_>,
+        shared_cache: bool,
+        changed: bool,
+    ) -> Head {
         let mut head = Head::bare(answer.status).decision(&self.passed.decision);
         let is_untrusted = self.passed.rules.untrusted.is_some() || self.passed.is_tainting();
         let caches = match (is_untrusted, shared_cache) {
@@ -305,7 +329,14 @@ impl DecidedCall<'_> {
             (false, false) => Caches::Own,
         };
         for (name, value) in headers::to_caller(answer.headers(), caches) {
-            if !(changed && headers::describes_sent_bytes(&name)) {
+            if changed && headers::describes_sent_bytes(&name) {
+                continue;
+            }
+            let value = match location::is_address(&name) {
+                true => addresses.to_caller(&value),
+                false => Some(value),
+            };
+            if let Some(value) = value {
                 head = head.field(&name, value);
             }
         }

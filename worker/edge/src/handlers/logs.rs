@@ -92,7 +92,7 @@ pub async fn answer(
 
 /// The seconds of the request's `Prefer: wait=…` (RFC 7240), at most [`MAX_WAIT_S`].
 pub fn preferred_wait_s(request: &Request) -> Option<u32> {
-    let wait_s = prefer::wait_s(&request.header("prefer")?)?;
+    let wait_s = prefer::wait_s(request.header("prefer")?)?;
     Some(wait_s.min(MAX_WAIT_S))
 }
 

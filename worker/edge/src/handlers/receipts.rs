@@ -5,7 +5,7 @@ use gateward_admin::api::receipts::{
     ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
 use gateward_core::bounds::HEAD_LANE;
-use gateward_core::id::{receipt_id, receipt_position};
+use gateward_core::id::{MAX_SEQ, receipt_id, receipt_position};
 use gateward_core::lane::LogName;
 use gateward_core::lane::protocol::ChainEnds;
 use gateward_core::log::of_json;
@@ -49,7 +49,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
                 from = value
                     .parse()
                     .ok()
-                    .filter(|from| *from > 0)
+                    .filter(|from| (1..=MAX_SEQ).contains(from))
                     .ok_or_else(|| malformed("from", "a sequence number"))?;
             }
             "limit" => limit = page_limit(&value, MAX_RECEIPT_PAGE)?,

@@ -15,7 +15,7 @@ use gateward_core::gate::{
     AgentCommand, Containment, LaneAction, ListCommand, OutcomeCommand, TaintCommand,
 };
 use gateward_core::lane::protocol::{
-    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
+    ChainEnds, DONE, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
 };
 use gateward_core::limit::Violation;
 use gateward_core::log::{Event, Line, of_json};
@@ -23,7 +23,6 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use gateward_core::trace::TraceId;
 use js_sys::Uint8Array;
-use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::Env;
@@ -33,10 +32,8 @@ use super::refusals;
 use crate::app::App;
 use crate::http::RateFields;
 use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
+use crate::wait::settled;
 use crate::{io, log};
-
-/// The binding in wrangler.toml.
-const BINDING: &str = "LANES";
 
 /// The object that `/readyz` asks. No tenant can have this name.
 const READY_OBJECT: &str = "_ready/0";
@@ -114,23 +111,40 @@ pub fn judge(
     env: &Env,
     command: &GateCommand,
 ) -> impl Future<Output = Result<LaneAnswer, Refused>> + use<> {
-    let (asker, answer) = (Asker::of(command), call(env, command));
-    async move { judged(answer.await?, &asker).await }
+    let name = object(&command.tenant, command.lane);
+    let (asker, secret_hash) = (Asker::of(command), command.secret_hash);
+    let request = LaneRequest::Call(Cow::Borrowed(command)).encode();
+    let answered = io::answered(env, &name, &request, LANE_MS);
+    async move {
+        let answer = settled(answered).await;
+        let judged = answer.map_err(failed).and_then(|answer| {
+            let answer = String::from_utf8(Uint8Array::new(&answer).to_vec());
+            judged(&answer.map_err(|_| "its answer is not text")?, secret_hash)
+        });
+        judged.map_err(|why| asker.unavailable(why))?
+    }
 }
 
-/// What the lane answered.
-async fn judged(response: Response, asker: &Asker) -> Result<LaneAnswer, Refused> {
-    let unavailable = |why| asker.unavailable(why);
-    let header = |name: &str| response.headers().get(name).ok().flatten();
-    let rate = RateFields::read(header);
-    let body = text(&response).await.map_err(unavailable)?;
-    if response.status() == 200 {
-        let reply = serde_json::from_str(&body).map_err(unreadable).map_err(unavailable)?;
-        return Ok(LaneAnswer { reply, rate });
+/// Reads what `answered` in `io.js` returns. The outer error says why it is no answer.
+fn judged(answer: &str, secret_hash: [u8; 32]) -> Result<Result<LaneAnswer, Refused>, String> {
+    let mut parts = answer.splitn(5, '\n');
+    let mut next = || parts.next().unwrap_or_default();
+    let status = next().parse().unwrap_or(500);
+    let rate = RateFields::read(next(), next());
+    let (retry_after, body) = (next(), next());
+    is_answer(status)?;
+    if status == 200 {
+        let reply = serde_json::from_str(body).map_err(unreadable)?;
+        return Ok(Ok(LaneAnswer { reply, rate }));
     }
-    let mut problem = problem_of(&body).map_err(unavailable)?;
-    problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
-    Err(Refused { problem, rate })
+    if status == NO_MEMORY {
+        return Ok(Err(Problem::overloaded().into()));
+    }
+    let problem = Problem { retry_after_s: retry_after.parse().ok(), ..problem_of(body)? };
+    if status == TERMINAL {
+        refusals::remember(secret_hash, problem.clone());
+    }
+    Ok(Err(Refused { problem, rate }))
 }
 
 /// The members of problem details that the worker reads.
@@ -417,9 +431,10 @@ pub async fn try_ask(
     limit_ms: u32,
 ) -> Result<LaneReply, String> {
     let response = hop(env, name, request, limit_ms).await?;
-    let bytes: Result<JsValue, JsValue> =
-        async { JsFuture::from(io::bytes(&response, limit_ms)?).await }.await;
-    let bytes = bytes.map_err(|error| worker::Error::from(error).to_string())?;
+    if response.status() == DONE {
+        return Ok(LaneReply::Done);
+    }
+    let bytes = settled(io::bytes(&response, limit_ms)).await.map_err(failed)?;
     LaneReply::decode(&Uint8Array::new(&bytes).to_vec()).map_err(|error| error.to_string())
 }
 
@@ -430,24 +445,31 @@ fn hop(
     request: &LaneRequest<'_>,
     limit_ms: u32,
 ) -> impl Future<Output = Result<Response, String>> + use<> {
-    let sent = io::post(env, BINDING, name, &request.encode(), limit_ms);
+    let sent = io::post(env, name, &request.encode(), limit_ms);
     async move {
-        let response: Result<Response, JsValue> =
-            async { JsFuture::from(sent?).await?.dyn_into() }.await;
-        let response = response.map_err(|error| worker::Error::from(error).to_string())?;
-        match response.status() {
-            OTHER_VERSION => Err("it runs another version than the worker".to_owned()),
-            500 => Err("it failed".to_owned()),
-            _ => Ok(response),
-        }
+        let response: Response = settled(sent).await.map_err(failed)?.unchecked_into();
+        is_answer(response.status())?;
+        Ok(response)
     }
+}
+
+/// Fails with the reason if a response of this status is no answer.
+fn is_answer(status: u16) -> Result<(), String> {
+    match status {
+        OTHER_VERSION => Err("it runs another version than the worker".to_owned()),
+        500 => Err("it failed".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Why the runtime has no answer.
+fn failed(error: JsValue) -> String {
+    worker::Error::from(error).to_string()
 }
 
 /// The text of a lane's answer. An error says why there is none.
 pub async fn text(response: &Response) -> Result<String, String> {
-    let text: Result<JsValue, JsValue> =
-        async { JsFuture::from(io::text(response, LANE_MS)?).await }.await;
-    let text = text.map_err(|error| worker::Error::from(error).to_string())?;
+    let text = settled(io::text(response, LANE_MS)).await.map_err(failed)?;
     text.as_string().ok_or_else(|| "its answer is not text".to_owned())
 }
 

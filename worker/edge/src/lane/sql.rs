@@ -1,8 +1,6 @@
 //! The lane's SQL, run on Durable Object storage.
 
 use gateward_core::lane::{LaneSql, StorageError, Value};
-use js_sys::Array;
-use wasm_bindgen::{JsCast as _, JsValue};
 use worker::SqlStorage;
 
 use crate::io;
@@ -27,7 +25,9 @@ impl LaneSql for ObjectSql {
         }
         let rows = io::exec(self.0.as_ref(), statement, &texts, &kinds)
             .map_err(|error| StorageError(worker::Error::from(error).to_string()))?;
-        rows.iter().map(|row| row.unchecked_into::<Array>().iter().map(value).collect()).collect()
+        let Some(rows) = rows else { return Ok(Vec::new()) };
+        read_rows(&rows.to_vec())
+            .ok_or_else(|| StorageError("a value of a type that lanes do not store".to_owned()))
     }
 
     fn size_bytes(&self) -> u64 {
@@ -44,18 +44,47 @@ fn utf16_length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
-fn value(value: JsValue) -> Result<Value, StorageError> {
-    if value.is_null() {
-        return Ok(Value::Null);
+/// Reads the rows that `exec` in `io.js` returns. `None` if a value is neither null nor an integer nor a text.
+fn read_rows(bytes: &[u8]) -> Option<Vec<Vec<Value>>> {
+    let (doubles, _) = bytes.as_chunks();
+    let mut numbers = doubles.iter().map(|double| f64::from_le_bytes(*double));
+    let (columns, values) = (numbers.next()? as usize, numbers.next()? as usize);
+    let mut texts = std::str::from_utf8(bytes.get(16 * (values + 1)..)?).ok()?;
+    let is_ascii = texts.is_ascii();
+    let mut rows = Vec::with_capacity(values / columns.max(1));
+    for _ in 0..values / columns.max(1) {
+        let mut row = Vec::with_capacity(columns);
+        for _ in 0..columns {
+            let (kind, number) = (numbers.next()?, numbers.next()?);
+            row.push(if kind == io::SQL_NULL {
+                Value::Null
+            } else if kind == io::SQL_INTEGER && is_integer(number) {
+                Value::Integer(number as i64)
+            } else if kind == io::SQL_TEXT {
+                let units = number as usize;
+                let end = if is_ascii { units } else { utf8_length(texts, units) };
+                let (text, rest) = texts.split_at_checked(end)?;
+                texts = rest;
+                Value::Text(text.to_owned())
+            } else {
+                return None;
+            });
+        }
+        rows.push(row);
     }
-    if let Some(number) = value.as_f64().filter(|number| is_integer(*number)) {
-        return Ok(Value::Integer(number as i64));
+    Some(rows)
+}
+
+/// The length in bytes of the beginning of a text that has so many UTF-16 code units.
+fn utf8_length(text: &str, units: usize) -> usize {
+    let mut read = 0;
+    for (at, character) in text.char_indices() {
+        if read >= units {
+            return at;
+        }
+        read += character.len_utf16();
     }
-    let text = value.as_string().map(Value::Text);
-    text.ok_or_else(|| {
-        let kind = value.js_typeof().as_string().unwrap_or_default();
-        StorageError(format!("a value of a type that lanes do not store: {kind}"))
-    })
+    text.len()
 }
 
 /// Whether the double represents exactly one integer.

@@ -19,6 +19,7 @@ use worker::Date;
 use crate::app::App;
 use crate::http::Request;
 use crate::limits::DISCOVERY_MS;
+use crate::upstream::hold::Hold;
 use crate::upstream::relay::{self, UpstreamAnswer, UpstreamRequest};
 
 /// Pages of a list. A server that returns more is refused, since it may never end.
@@ -213,7 +214,8 @@ impl Server<'_> {
         let body = Some(body.as_bytes()).filter(|body| !body.is_empty());
         let request =
             UpstreamRequest { method: http_method, url: &self.url, headers, body, decision: None };
-        let sent = relay::send(self.app, self.caller, self.tenant, &bounded, request).await?;
+        let hold = Hold::new(self.app);
+        let sent = relay::send(self.app, hold, self.caller, self.tenant, &bounded, request).await?;
         let answer = sent.map_err(|broken| broken.problem())?;
         if (200..300).contains(&answer.status) {
             return Ok(Ok(answer));

@@ -5,6 +5,10 @@ import { headers, joined, within } from "../io.js";
 
 /** Statuses of responses without a body. */
 const NO_BODY = [204, 205, 304];
+/** Bytes that one read asks for. A read without a buffer gets 4 KB at most, and costs as much. */
+const READ_BYTES = 64 * 1024;
+/** The same for events, which are small and leave most of the buffer unused. */
+const EVENTS_READ_BYTES = 16 * 1024;
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
 
 /**
@@ -55,7 +59,7 @@ export class Exchange {
   #unwatch;
 
   /**
-   * Sends the request. Does not follow redirects and does not use a cache.
+   * Sends the request, unless the caller has disconnected. Does not follow redirects and does not use a cache.
    * @param {Request} caller its disconnect ends the exchange
    * @param {string} fields headers: name, line break, value, line break, and so on
    * @param {Uint8Array | undefined} body
@@ -68,6 +72,8 @@ export class Exchange {
     this.#watch.until(Date.now() + Math.min(firstByteMs, wholeMs));
     const gone = () => this.#abort.abort("caller_gone");
     caller.signal.addEventListener("abort", gone);
+    // The signal of a caller that left while the lane decided does not fire again.
+    if (caller.signal.aborted) gone();
     this.#unwatch = () => caller.signal.removeEventListener("abort", gone);
     try {
       this.#response = await fetch(url, { method, headers, body: body?.slice(), redirect: "manual", cache: "no-store", signal: this.#abort.signal });
@@ -102,21 +108,37 @@ export class Exchange {
    * @returns {Promise<Uint8Array>}
    */
   async bytes(maxBytes, idleMs) {
-    const reader = this.#reader(maxBytes, idleMs);
-    const pieces = [];
-    let length = 0;
     try {
+      // An absent length is 0 here, and such a body is read piece by piece.
+      const declared = Number(this.header("content-length"));
+      if (declared > 0 && declared <= Math.min(maxBytes, READ_BYTES)) return await this.#small(idleMs);
+      const reader = this.#reader(maxBytes, idleMs);
+      const pieces = [];
+      let length = 0;
       for (;;) {
         const piece = await reader.next();
         if (piece === undefined) break;
-        pieces.push(piece);
+        // A copy, so that a small piece does not keep a whole buffer.
+        pieces.push(piece.slice());
         length += piece.length;
       }
+      return joined(pieces, length);
     } finally {
       this.#unwatch();
       this.#watch.stop();
     }
-    return joined(pieces, length);
+  }
+
+  /** A whole body whose declared length one read would ask for. A reader takes twice the time. */
+  async #small(idleMs) {
+    this.#watch.until(Math.min(Date.now() + idleMs, this.#deadline));
+    const { signal } = this.#abort;
+    const aborted = new Promise((_, reject) => signal.addEventListener("abort", reject));
+    try {
+      return new Uint8Array(await Promise.race([this.#response.arrayBuffer(), aborted]));
+    } catch {
+      throw this.#ending();
+    }
   }
 
   /**
@@ -163,7 +185,8 @@ export class Exchange {
         tap.free();
       }
       if (controller === undefined) return;
-      if (held !== undefined) controller.enqueue(held);
+      // A caller that may not get the rest does not get the piece that waits either.
+      if (held !== undefined && ending !== "refused") controller.enqueue(held);
       if (last.length > 0) controller.enqueue(last);
       controller.close();
     };
@@ -183,6 +206,8 @@ export class Exchange {
     const headers = headersOf(fields);
     if (this.#response.body === null || NO_BODY.includes(status)) {
       end("complete");
+      // Nobody reads a body that such a response has anyway. This ends its connection.
+      this.#body?.cancel().catch(() => {});
       return new Response(null, { status, headers });
     }
     const body = new ReadableStream({
@@ -216,14 +241,16 @@ export class Exchange {
 
   /** Reads the body within its bounds. `next` returns undefined at the end, and throws an ending. */
   #reader(maxBytes, idleMs, keepAliveMs) {
-    const reader = this.#response.body?.getReader();
+    const reader = this.#response.body?.getReader({ mode: "byob" });
     this.#body = reader;
+    const readBytes = keepAliveMs === undefined ? READ_BYTES : EVENTS_READ_BYTES;
+    const readPiece = () => reader.read(new Uint8Array(readBytes));
     let bytes = 0;
     let reading;
     const read = async (keepAlive) => {
       this.#watch.until(Math.min(Date.now() + idleMs, this.#deadline));
-      if (keepAlive === undefined) return reader.read();
-      reading ??= reader.read();
+      if (keepAlive === undefined) return readPiece();
+      reading ??= readPiece();
       for (;;) {
         const result = await within(reading, keepAliveMs, () => undefined);
         if (result === undefined) {

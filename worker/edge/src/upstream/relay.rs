@@ -16,16 +16,18 @@ use gateward_core::registry::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use gateward_core::target::Target;
 use gateward_core::trace::{SpanId, TraceContext};
 use js_sys::Uint8Array;
-use js_sys::futures::{JsFuture, future_to_promise};
+use js_sys::futures::future_to_promise;
 use sha2::{Digest as _, Sha256};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Date, Result};
 
+use super::hold::Hold;
 use crate::app::App;
 use crate::http::{self, Head, Request, pairs};
 use crate::log;
+use crate::wait::settled;
 
 #[wasm_bindgen(module = "/src/upstream/relay.js")]
 extern "C" {
@@ -90,31 +92,6 @@ pub struct UpstreamRequest<'a> {
     pub body: Option<&'a [u8]>,
     /// The decision that lets it pass, if it needed one. Its id names Gateward's span of the trace.
     pub decision: Option<&'a ProxyDecision>,
-}
-
-/// Keeps the request's context alive until this is dropped, even if the caller disconnects. Otherwise the
-/// outcome of the exchange could not be recorded.
-struct Hold(Option<js_sys::Function>);
-
-impl Hold {
-    fn new(app: &App) -> Self {
-        let mut settle = None;
-        let settled = js_sys::Promise::new(&mut |resolve, _| settle = Some(resolve));
-        app.context.wait_until(async move {
-            // It is never rejected.
-            let _ = JsFuture::from(settled).await;
-        });
-        Self(settle)
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        if let Some(settle) = &self.0 {
-            // Resolving a promise cannot fail.
-            let _ = settle.call0(&JsValue::UNDEFINED);
-        }
-    }
 }
 
 /// An upstream's response whose head has arrived.
@@ -218,15 +195,16 @@ pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Pr
 pub type Sent = std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem>;
 
 /// Sends a request with the server's credential before this returns. The result waits for the head of the
-/// response, and borrows nothing.
+/// response, and borrows nothing. Nothing is sent if the caller has disconnected.
 pub fn send(
     app: &App,
+    hold: Hold,
     caller: &Request,
     tenant: &str,
     upstream: &Upstream,
     request: UpstreamRequest<'_>,
 ) -> impl Future<Output = Sent> + use<> {
-    let begun = begin(app, caller, tenant, upstream, request);
+    let begun = begin(app, hold, caller, tenant, upstream, request);
     async move {
         match begun {
             Ok(begun) => Ok(begun.answer().await),
@@ -247,6 +225,7 @@ struct Begun {
 
 fn begin(
     app: &App,
+    hold: Hold,
     caller: &Request,
     tenant: &str,
     upstream: &Upstream,
@@ -267,7 +246,6 @@ fn begin(
         field(&credential.header, &value);
     }
     let started_at_ms = Date::now().as_millis();
-    let hold = Hold::new(app);
     let exchange = Exchange::new();
     let status = exchange.begin(
         caller.raw(),
@@ -302,7 +280,7 @@ impl Begun {
     async fn answer(self) -> std::result::Result<UpstreamAnswer, Broken> {
         let Self { hold, exchange, status, started_at_ms, max_result_bytes, idle_timeout_ms } =
             self;
-        match JsFuture::from(status).await {
+        match settled(Ok(status)).await {
             Ok(status) => Ok(UpstreamAnswer {
                 hold,
                 exchange,
@@ -389,7 +367,7 @@ impl UpstreamAnswer {
     /// Reads the whole body.
     pub async fn bytes(&self) -> std::result::Result<(Vec<u8>, Ended), Broken> {
         let read = self.exchange.bytes(self.max_result_bytes, self.idle_timeout_ms);
-        match JsFuture::from(read).await {
+        match settled(Ok(read)).await {
             Ok(bytes) => {
                 let bytes = Uint8Array::from(bytes).to_vec();
                 let hash = hex::encode(Sha256::digest(&bytes));

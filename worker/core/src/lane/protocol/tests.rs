@@ -189,7 +189,7 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
         method: text("l"),
         observed: ObservedResult {
             run: text("w"),
-            values: Observed { key: 1, trusted: vec![2], untrusted: vec![3], incomplete: true },
+            values: Observed { key: 1, incomplete: true, ..Observed::default() },
         },
     };
     let carry_out = AgentCommand {
@@ -247,7 +247,7 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
         (
             LaneRequest::Call(Cow::Owned(command())),
             pin(
-                "1100017407016b01010101010101010101010101010101010101010101010101010101010101\
+                "1200017407016b01010101010101010101010101010101010101010101010101010101010101\
                 0101016801020202020202020202020202020202020100c0000207010101010179010101017a00000003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee6601596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
@@ -257,35 +257,35 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
         ),
         (
             LaneRequest::DecideApproval(Cow::Owned(decide)),
-            pin("1101017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+            pin("1201017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
         ),
         (
             LaneRequest::RecordOutcome(outcome),
             pin(
-                "110201740703626f740173017801640168c801ac020c0172030001010177e807000101770101020103013a",
+                "120201740703626f740173017801640168c801ac020c0172030001010177e8070001017701080200000000000000080300000000000000013a",
                 r#"{"noted":{"findings":[],"truncated":false},"blocked":true}"#,
             ),
         ),
-        (LaneRequest::Taint(taint), pin("110301740703626f74017300e807", "")),
-        (LaneRequest::CarryOut(carry_out), pin("110401740703626f74010361646103", "")),
-        (LaneRequest::SettleChange(change), pin("110501740003616461016b0301680101700171", "")),
-        (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("1106030404000403732f780607", "")),
-        (LaneRequest::KeepPushes(pending), pin("1107017402000704", "")),
-        (LaneRequest::ReadApproval { approval_id: text("p") }, pin("11080170", "")),
+        (LaneRequest::Taint(taint), pin("120301740703626f74017300e807", "")),
+        (LaneRequest::CarryOut(carry_out), pin("120401740703626f74010361646103", "")),
+        (LaneRequest::SettleChange(change), pin("120501740003616461016b0301680101700171", "")),
+        (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("1206030404000403732f780607", "")),
+        (LaneRequest::KeepPushes(pending), pin("1207017402000704", "")),
+        (LaneRequest::ReadApproval { approval_id: text("p") }, pin("12080170", "")),
         (
             LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
             pin(
-                "110903626f748103",
+                "120903626f748103",
                 r#"{"status":"active","epoch":3,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"log_public":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
             ),
         ),
-        (LaneRequest::ReadChainEnds, pin("110a", "")),
-        (LaneRequest::ReadRow { seq: 300 }, pin("110bac02", "")),
-        (LaneRequest::ReadRows { from: 301 }, pin("110cad02", "")),
-        (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("110d010162", "")),
+        (LaneRequest::ReadChainEnds, pin("120a", "")),
+        (LaneRequest::ReadRow { seq: 300 }, pin("120bac02", "")),
+        (LaneRequest::ReadRows { from: 301 }, pin("120cad02", "")),
+        (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("120d010162", "")),
         (
             LaneRequest::Lease(Cow::Owned(lease)),
-            pin("110e0174016c012a0201390203555443070805ac02013201310130010131", ""),
+            pin("120e0174016c012a0201390203555443070805ac02013201310130010131", ""),
         ),
         (
             LaneRequest::GiveBack {
@@ -294,16 +294,16 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
                 number: 300,
                 granted: Amount::whole(2),
             },
-            pin("110f016c012aac020132", ""),
+            pin("120f016c012aac020132", ""),
         ),
-        (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("1110010175", "")),
+        (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("1210010175", "")),
         (
             LaneRequest::CountCall { entry: text("e"), request: request.clone() },
-            pin("111101650177ac02e807010131", ""),
+            pin("121101650177ac02e807010131", ""),
         ),
         (
             LaneRequest::Withdraw { entry: text("e"), request },
-            pin("111201650177ac02e807010131", ""),
+            pin("121201650177ac02e807010131", ""),
         ),
         (
             LaneRequest::KeepCheckpoint(LaneCheckpoint {
@@ -313,11 +313,11 @@ fn requests() -> Vec<(LaneRequest<'static>, String)> {
                 first: 300,
                 pruned_through: 301,
             }),
-            pin("1113017407016eac02ad02", ""),
+            pin("1213017407016eac02ad02", ""),
         ),
-        (LaneRequest::IncludeEvents { tenant: text("t") }, pin("11140174", "")),
-        (LaneRequest::AwaitCheckpoint { seq: 300, wait_ms: 301 }, pin("1115ac02ad02", "")),
-        (LaneRequest::ObserveList(list), pin("111601740703626f740173016c0177010102010301", "")),
+        (LaneRequest::IncludeEvents { tenant: text("t") }, pin("12140174", "")),
+        (LaneRequest::AwaitCheckpoint { seq: 300, wait_ms: 301 }, pin("1215ac02ad02", "")),
+        (LaneRequest::ObserveList(list), pin("121601740703626f740173016c017701000001", "")),
     ]
 }
 
@@ -336,16 +336,16 @@ fn replies() -> Vec<(LaneReply, String)> {
         retry_after_s: Some(5),
     };
     vec![
-        (LaneReply::Done, pin("1100", "")),
+        (LaneReply::Done, pin("1200", "")),
         (
             LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-            pin("11010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+            pin("12010c6a6f75726e616c5f66756c6c0466756c6c", ""),
         ),
-        (LaneReply::ApprovalId(text("p")), pin("11020170", "")),
+        (LaneReply::ApprovalId(text("p")), pin("12020170", "")),
         (
             LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
             pin(
-                "1103a704",
+                "1203a704",
                 r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
             ),
         ),
@@ -356,25 +356,25 @@ fn replies() -> Vec<(LaneReply, String)> {
                 taint: Some(taint()),
             }),
             pin(
-                "110465",
+                "120465",
                 r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
             ),
         ),
         (
             LaneReply::ChainEnds(ChainEnds { head: link(300, "h"), pruned_through: link(0, "g") }),
-            pin("1105ac020168000167", ""),
+            pin("1205ac020168000167", ""),
         ),
-        (LaneReply::Row(Some(text("{}"))), pin("110601027b7d", "")),
-        (LaneReply::Rows(text("[]")), pin("1107025b5d", "")),
-        (LaneReply::Books(vec![text("[]")]), pin("110801025b5d", "")),
-        (LaneReply::Leased(Some(granted)), pin("110901ac02ad020132013101300130000105", "")),
+        (LaneReply::Row(Some(text("{}"))), pin("120601027b7d", "")),
+        (LaneReply::Rows(text("[]")), pin("1207025b5d", "")),
+        (LaneReply::Books(vec![text("[]")]), pin("120801025b5d", "")),
+        (LaneReply::Leased(Some(granted)), pin("120901ac02ad020132013101300130000105", "")),
         (
             LaneReply::Returned(Some(Returned { number: 300, returned: Amount::whole(1) })),
-            pin("110a01ac020131", ""),
+            pin("120a01ac020131", ""),
         ),
-        (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("110b010175027b7d", "")),
-        (LaneReply::Counted(Counted { count: 2, sum: Amount::whole(1) }), pin("110c020131", "")),
-        (LaneReply::PublishedThrough(300), pin("110dac02", "")),
+        (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("120b010175027b7d", "")),
+        (LaneReply::Counted(Counted { count: 2, sum: Amount::whole(1) }), pin("120c020131", "")),
+        (LaneReply::PublishedThrough(300), pin("120dac02", "")),
     ]
 }
 
@@ -456,7 +456,7 @@ fn every_message_keeps_the_bytes_of_its_version() {
 
 #[test]
 fn the_statuses_between_worker_and_lane_are_stable() {
-    assert_eq!([OTHER_VERSION, OUTDATED, TERMINAL, NO_MEMORY], [421, 425, 410, 507]);
+    assert_eq!([DONE, OTHER_VERSION, OUTDATED, TERMINAL, NO_MEMORY], [204, 421, 425, 410, 507]);
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn a_message_of_another_version_or_length_is_refused() {
     for (bytes, error, says) in [
         (&b""[..], ProtocolError::Malformed, "the message is malformed"),
         // The worker of the version before this protocol sent JSON.
-        (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 17"),
+        (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 18"),
         (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
         (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
     ] {

@@ -49,7 +49,7 @@ fn loaded(epoch: u64, mark: &str) -> Loaded {
 /// What is cached for `command`: `None`, or the server's mark and whether it is complete.
 fn cached(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
     let (records, complete) = cache.records(command, now_ms, TTL_MS)?;
-    let mark = records.server.and_then(|server| server.instructions_sha256);
+    let mark = records.server.and_then(|server| server.instructions_sha256.clone());
     Some((mark.unwrap_or_default(), complete))
 }
 

@@ -4,7 +4,7 @@ use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
 use super::scan::{Kind, scan};
-use super::text::{sorted, value};
+use super::text::{Reader, sorted};
 
 /// Bytes of an instruction: some 2,500 words.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
@@ -42,12 +42,13 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let mut form = Form::new();
     let numbers = numbers(instruction, &mut form);
     let counting = counting(instruction);
+    let mut reader = Reader::new(key);
     scan(instruction, &mut |kind, span| {
         let place = place(instruction, span);
         let is_quoted = || instruction.get(..place.0).is_some_and(|it| it.ends_with(QUOTES));
         let is_value = !is_all(span) || is_quoted();
         if is_value && !is_part(&numbers, place) && !is_within(&counting, place) {
-            value(key, &mut form, kind, span, take);
+            reader.value(kind, span, take);
         }
     });
     // A line break inside of a prompt is only where it was wrapped.

@@ -4,13 +4,13 @@
 //! else. All other words, and each line, are looked at more closely.
 
 use super::super::class::{
-    AT, BANG, COLON, Classes, DIGIT, DOT, HARD, HASH, HIGH, MARK, QUOTE, SEPARATOR, SLASH, SOFT,
-    SPACE, UPPER, class, class_of,
+    AT, BANG, BAR, COLON, COMMA, Classes, DIGIT, DOT, HASH, HIGH, MARK, QUOTE, SEMICOLON,
+    SEPARATOR, SLASH, SOFT, SPACE, TAB, UPPER, class, class_of, plain,
 };
 use super::super::link;
 use super::super::normal::MAX_VALUE_BYTES;
 use super::super::reference;
-use super::super::search::{trim_end, trim_start};
+use super::super::search::{find, split_once, trim, trim_end, trim_start};
 
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +104,11 @@ pub fn scan<'t>(text: &'t str, found: &mut dyn FnMut(Kind, &'t str)) {
     let (mut rest_at, mut line) = (0, 0);
     // Letters in lower case and spaces are skipped, up to the first other byte.
     while let Some(rest) = bytes.get(rest_at..)
-        && let Some(skipped) = rest.iter().position(|byte| class(*byte) & !SPACE != 0)
+        && let plain = plain(rest)
+        && let Some(others) = rest.get(plain..)
+        && let Some(more) = others.iter().position(|byte| class(*byte) & !SPACE != 0)
     {
+        let skipped = plain + more;
         let before = rest.get(..skipped).unwrap_or_default();
         let begun = before.iter().rev().take_while(|byte| class(**byte) == 0).count();
         let start = rest_at + skipped - begun;
@@ -180,18 +183,29 @@ impl<'t> Scanner<'t, '_> {
 
     /// A word that is more than letters in lower case, and the classes of its bytes and of the separator after it.
     fn word(&mut self, (start, end): Place, all: Classes) {
-        let Some(word) = self.text.get(start..end) else { return };
+        let text = self.text;
         if all & (QUOTE | HIGH) != 0 {
-            self.quotes_in(word, start);
+            self.quotes_in(text.get(start..end).unwrap_or_default(), start);
         }
-        let begun = word.trim_start_matches(is_before);
-        let start = end - begun.len();
-        let core = begun.trim_end_matches(|last| is_before(last) || matches!(last, ')' | '.'));
-        let place = (start, start + core.len());
-        let class = class_of(core);
-        let first = core.chars().next();
+        let word = text.as_bytes().get(start..end).unwrap_or_default();
+        let before = word.iter().take_while(|byte| is_before(**byte)).count();
+        let begun = word.get(before..).unwrap_or_default();
+        let is_after = |byte: &&u8| is_before(**byte) || matches!(**byte, b')' | b'.');
+        let after = begun.iter().rev().take_while(is_after).count();
+        let place = (start + before, end - after);
+        let bytes = begun.get(..begun.len() - after).unwrap_or_default();
+        let class = match bytes.len() == word.len() {
+            true => all & !SEPARATOR,
+            false => class_of(bytes),
+        };
+        // Most of the words that end a sentence or a part of it.
+        if class == 0 && self.groups.is_none() {
+            return;
+        }
+        let Some(core) = text.get(place.0..place.1) else { return };
         if class & (MARK | SOFT) != 0 {
             let found = &mut *self.found;
+            let begun = text.get(place.0..end).unwrap_or_default();
             // Each URL has one of these.
             let linked = all & (DOT | SLASH | AT | COLON) != 0
                 && link::each_url(begun, &mut |url| found(Kind::Link, url));
@@ -203,7 +217,10 @@ impl<'t> Scanner<'t, '_> {
             }
             self.parts(core, class);
         }
-        let is_upper = first.is_some_and(char::is_uppercase);
+        let is_upper = match bytes.first() {
+            Some(first) if class & HIGH == 0 => first.is_ascii_uppercase(),
+            _ => core.starts_with(char::is_uppercase),
+        };
         if class & (DIGIT | MARK) != 0 || (class & UPPER != 0 && !is_upper) {
             self.value(place);
         }
@@ -233,14 +250,21 @@ impl<'t> Scanner<'t, '_> {
         if class & SOFT != 0 {
             (self.found)(Kind::Value, core);
         }
-        if class & (AT | HASH | BANG) != 0 {
+        if class & (AT | HASH | BANG) != 0 && class & SLASH != 0 {
             reference::each_repository(core, &mut |it| (self.found)(Kind::Value, it));
         }
-        for part in core.split(is_between) {
+        if class & (SOFT | SLASH | AT | HASH) == 0 {
+            return;
+        }
+        let mut rest = Some(core);
+        while let Some(text) = rest {
+            let end = text.bytes().position(is_between);
+            let part = end.map_or(Some(text), |end| text.get(..end)).unwrap_or_default();
             let part = trim_start(part, &['#', '@']);
             if part.len() > 1 && part.len() < core.len() {
                 (self.found)(Kind::Value, part);
             }
+            rest = end.and_then(|end| text.get(end + 1..));
         }
     }
 
@@ -381,27 +405,37 @@ impl<'t> Scanner<'t, '_> {
         self.quotes = [None; 4];
         let text = self.text;
         let line = text.get(std::mem::replace(&mut self.line_at, end + 1)..end).unwrap_or_default();
-        let line = line.trim();
+        let line = trim(line);
         self.short(line, MAX_LINE_BYTES);
         let item = without_marker(line);
         let name_end = item.floor_char_boundary(MAX_NAME_BYTES);
-        let colon = (class & SOFT != 0).then(|| item.get(..name_end)).flatten();
-        let colon = colon.and_then(|name| find_two(name, b": "));
-        let field = colon.and_then(|colon| item.get(colon + 2..)).unwrap_or(item).trim();
+        let colon = (class & COLON != 0).then(|| item.get(..name_end)).flatten();
+        let colon = colon.and_then(|name| find(name, b": "));
+        let field = colon.and_then(|colon| item.get(colon + 2..)).unwrap_or(item);
+        let field = trim(field);
         if item.len() < line.len() {
             self.short(item, MAX_FIELD_BYTES);
         }
         if colon.is_some() {
             self.short(field, MAX_FIELD_BYTES);
         }
-        let is_list = field.len() < line.len() || find_two(field, b", ").is_none();
-        if class & SOFT != 0 && is_list && !field.bytes().all(class_of_number) {
-            self.each(field, ',');
-            // Most lines of code end with one.
-            self.each(trim_end(field, &[';']), ';');
+        let has = |separator: Classes| class & separator != 0;
+        if has(COMMA | SEMICOLON)
+            && (field.len() < line.len() || find(field, b", ").is_none())
+            && !field.bytes().all(class_of_number)
+        {
+            if has(COMMA) {
+                self.each(field, ',');
+            }
+            if has(SEMICOLON) {
+                // Most lines of code end with one.
+                self.each(trim_end(field, &[';']), ';');
+            }
         }
-        if class & HARD != 0 {
+        if has(BAR) {
             self.each(line, '|');
+        }
+        if has(TAB) {
             self.each(line, '\t');
         }
     }
@@ -413,10 +447,16 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
+    /// The items of a list. A text without the separator is none.
     #[inline(never)]
     fn each(&mut self, text: &'t str, separator: char) {
-        if text.contains(separator) {
-            text.split(separator).for_each(|item| self.short(item.trim(), MAX_FIELD_BYTES));
+        let mut rest = text;
+        while let Some((item, after)) = split_once(rest, separator) {
+            self.short(trim(item), MAX_FIELD_BYTES);
+            rest = after;
+        }
+        if rest.len() < text.len() {
+            self.short(trim(rest), MAX_FIELD_BYTES);
         }
     }
 }
@@ -431,19 +471,14 @@ fn ends_group(character: char) -> bool {
     matches!(character, ':' | ';' | '=' | ',')
 }
 
-/// Where two bytes first occur. In lines as short as these, the library's search costs more to set up than to run.
-fn find_two(text: &str, two: &[u8; 2]) -> Option<usize> {
-    text.as_bytes().windows(2).position(|window| window == two)
-}
-
 /// What can be before a word in prose, and also after it.
-fn is_before(character: char) -> bool {
-    matches!(character, ',' | ';' | '(' | '\'' | '=' | '!' | '?' | ':' | '*')
+fn is_before(byte: u8) -> bool {
+    matches!(byte, b',' | b';' | b'(' | b'\'' | b'=' | b'!' | b'?' | b':' | b'*')
 }
 
 /// What separates the parts of a word.
-fn is_between(character: char) -> bool {
-    matches!(character, ',' | ';' | '(' | ')' | '\'' | '=' | '!' | '?' | ':' | '/' | '\\')
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b',' | b';' | b'(' | b')' | b'\'' | b'=' | b'!' | b'?' | b':' | b'/' | b'\\')
 }
 
 /// Whether a number, a date or a time may contain the byte. Its parts are not values: of `1,200.50` the

@@ -11,17 +11,22 @@
 
 mod decode;
 mod shape;
+mod strip;
 
 pub use decode::{MAX_DECODED_BYTES, MAX_DECODINGS, decodings};
 pub(super) use shape::month;
+pub use strip::{Stripped, is_exact, stripped};
 
-use super::class::{BREAK, Classes, DIGIT, HIGH, SLASH, SPACE, UPPER, class_of};
-use super::search::trim_end;
+use super::class::{AT, BREAK, COLON, Classes, DIGIT, HASH, HIGH, SEMICOLON, SLASH, SPACE, UPPER};
+use super::search::{find, trim_end};
 use crate::json::Json;
 
 /// Bytes of a value. Addresses, paths and URLs are shorter, except for URLs that carry data. A longer text is
 /// content.
 pub const MAX_VALUE_BYTES: usize = 512;
+
+/// What addresses, URLs, times and fields have, and [`shape::compact`] recognizes nothing with.
+const NO_NUMBER: Classes = AT | COLON | HASH | SEMICOLON;
 
 /// Holds one normal form at a time, so that a value needs no allocation.
 pub struct Form {
@@ -47,7 +52,7 @@ impl Form {
     #[inline(never)]
     pub fn of(&mut self, text: &str) -> Option<&[u8]> {
         self.length = 0;
-        let text = Stripped::new(text);
+        let text = Stripped::new(stripped(text));
         self.lower(&text)
     }
 
@@ -57,7 +62,7 @@ impl Form {
         self.length = 0;
         self.push(b'/')?;
         self.push(b'/')?;
-        let mut place = Stripped::new(place);
+        let mut place = Stripped::new(stripped(place));
         place.text = trim_end(place.text, &['/']);
         self.lower(&place)
     }
@@ -65,39 +70,45 @@ impl Form {
     /// The form of a component of a URL's path, which keeps its case.
     pub fn of_component(&mut self, component: &str) -> Option<&[u8]> {
         self.length = 0;
-        self.fold(&Stripped::new(component), 0)
+        self.fold(&Stripped::new(stripped(component)), 0)
     }
 
     /// The form of a path or a URL in which case and scheme do not count. `None` for any other text. No normal form begins
     /// with the byte 0xff.
     pub fn in_any_case(&mut self, text: &str) -> Option<&[u8]> {
-        let text = Stripped::new(text);
+        self.any_case(&Stripped::new(stripped(text)))
+    }
+
+    fn any_case(&mut self, text: &Stripped<'_>) -> Option<&[u8]> {
         if text.classes & SLASH == 0 || text.is_above {
             return None;
         }
         self.length = 2;
         self.bytes.get_mut(..2)?.copy_from_slice(b"\xff~");
-        let path = text.text.split_once("://").map_or(text.text, |(_, rest)| rest);
-        let path = Stripped { text: trim_end(path, &['/']), ..text };
+        let scheme = if text.classes & COLON == 0 { None } else { find(text.text, b"://") };
+        let path = scheme.and_then(|end| text.text.get(end + 3..)).unwrap_or(text.text);
+        let path = Stripped { text: trim_end(path, &['/']), ..*text };
         self.fold(&path, path.text.len())
     }
 
     /// Calls `found` with the normal form of a text, with its form [in any case](Self::in_any_case), and, if it has capitals,
     /// with its form as a component.
+    pub fn each(&mut self, text: &str, found: &mut dyn FnMut(&[u8])) {
+        self.each_of(&Stripped::new(stripped(text)), found);
+    }
+
+    /// The same for a text that is stripped.
     // Inlined into each caller, it was larger and no faster.
     #[inline(never)]
-    pub fn each(&mut self, text: &str, found: &mut dyn FnMut(&[u8])) {
-        let text = Stripped::new(text);
+    pub fn each_of(&mut self, text: &Stripped<'_>, found: &mut dyn FnMut(&[u8])) {
         self.length = 0;
-        if let Some(form) = self.lower(&text) {
+        if let Some(form) = self.lower(text) {
             found(form);
         }
-        if text.classes & SLASH != 0 && !text.is_above {
-            self.in_any_case(text.text).into_iter().for_each(&mut *found);
-        }
+        self.any_case(text).into_iter().for_each(&mut *found);
         self.length = 0;
         if text.has_upper()
-            && let Some(form) = self.fold(&text, 0)
+            && let Some(form) = self.fold(text, 0)
         {
             found(form);
         }
@@ -139,10 +150,16 @@ impl Form {
             self.length += text.len();
             let out = self.bytes.get_mut(begin..self.length)?;
             out.copy_from_slice(text.as_bytes());
-            out.get_mut(..path_at)?.make_ascii_lowercase();
+            if classes & UPPER != 0 {
+                out.get_mut(..path_at)?.make_ascii_lowercase();
+            }
         }
         // Letters and digits without a sign or a gap have one spelling.
-        if begin == 0 && classes & DIGIT != 0 && classes & !(UPPER | DIGIT) != 0 {
+        if begin == 0
+            && classes & DIGIT != 0
+            && classes & !(UPPER | DIGIT) != 0
+            && classes & NO_NUMBER == 0
+        {
             self.compact();
         }
         self.bytes.get(..self.length)
@@ -228,110 +245,6 @@ fn lower(character: char) -> char {
     let mut upper = small.to_uppercase();
     let is_its_own = upper.next() == Some(character) && upper.next().is_none();
     if is_its_own && !small.is_ascii() { small } else { character }
-}
-
-/// Whether a text is a value and no more: besides spaces and one `.` at its end, it has at most one quote or bracket on
-/// each side, which another one in the text opens or closes. The [normal form](Form::of) drops more, because in prose
-/// any punctuation can follow a value.
-#[must_use]
-pub fn is_exact(text: &str) -> bool {
-    if is_bare(text) {
-        return true;
-    }
-    let text = text.trim();
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let begun = text.trim_start_matches(is_around);
-    let (kept, after) = begun.split_at(begun.trim_end_matches(is_after).len());
-    let before = text.get(..text.len() - begun.len()).unwrap_or_default();
-    let one = |dropped: &str| {
-        let mut letters = dropped.chars();
-        (letters.next(), letters.next().is_none())
-    };
-    let ((open, one_before), (close, one_after)) = (one(before), one(after));
-    let has = |side: &str, letter: Option<char>| match letter {
-        Some(letter) => side.contains(letter),
-        None => kept.contains(|letter| side.contains(letter)),
-    };
-    let is_closed = |(left, right): &(&str, &str)| has(left, open) && has(right, close);
-    one_before && one_after && ((open.is_none() && close.is_none()) || PAIRS.iter().any(is_closed))
-}
-
-/// Quotes and brackets, by what opens and what closes.
-const PAIRS: [(&str, &str); 10] = [
-    ("\"", "\""),
-    ("'", "'"),
-    ("`", "`"),
-    ("(", ")"),
-    ("[", "]"),
-    ("{", "}"),
-    ("<", ">"),
-    ("“„”", "”“"),
-    ("‘’", "’‘"),
-    ("«»", "»«"),
-];
-
-/// A text without what surrounds a value in prose.
-struct Stripped<'t> {
-    text: &'t str,
-    classes: Classes,
-    /// Whether it is a path that ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be
-    /// `old/`, and `old/..?` too.
-    is_above: bool,
-}
-
-impl<'t> Stripped<'t> {
-    fn new(text: &'t str) -> Self {
-        if is_bare(text) {
-            return Self { text, classes: class_of(text), is_above: false };
-        }
-        let text = text.trim_start_matches(is_around);
-        let (text, dropped) = text.split_at(text.trim_end_matches(is_after).len());
-        let is_above = text.ends_with(['/', '\\']) && dropped.trim_start().starts_with('.');
-        Self { text, classes: class_of(text), is_above }
-    }
-
-    fn has_upper(&self) -> bool {
-        self.classes & UPPER != 0
-            || (self.classes & HIGH != 0 && self.text.contains(char::is_uppercase))
-    }
-}
-
-/// Whether nothing surrounds a value, as around most: it begins and ends with a letter or digit.
-fn is_bare(text: &str) -> bool {
-    match text.as_bytes() {
-        [first, .., last] => first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric(),
-        _ => false,
-    }
-}
-
-/// What can be before a value in prose.
-fn is_around(character: char) -> bool {
-    character.is_whitespace()
-        || matches!(
-            character,
-            '"' | '\''
-                | '`'
-                | '('
-                | ')'
-                | '['
-                | ']'
-                | '{'
-                | '}'
-                | '<'
-                | '>'
-                | '“'
-                | '”'
-                | '„'
-                | '‘'
-                | '’'
-                | '«'
-                | '»'
-        )
-}
-
-/// What can be after it.
-fn is_after(character: char) -> bool {
-    is_around(character) || matches!(character, '.' | ',' | ';' | ':' | '!' | '?' | '…')
 }
 
 #[cfg(test)]

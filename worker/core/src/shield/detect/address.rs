@@ -14,7 +14,7 @@ pub use self::url::begins_as_url;
 use self::url::{broken, fetches, passes_fetching, reads_system, second_host};
 use super::{Form, Found, ends_with};
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{Signed, Signs};
 
 /// Different hosts of one text that are judged, without plain names: more than a list of servers has. Each costs as much
 /// as some fifty bytes of text.
@@ -41,13 +41,14 @@ fn is_version(value: &str, name: Option<&str>) -> bool {
 /// Reports the hosts in a text. `value`: it is a single value, of the field with this name. Returns whether all of them
 /// were judged.
 pub fn find(
-    text: &str,
+    signed: Signed<'_>,
     value: bool,
     decoded: bool,
     name: Option<&str>,
     form: Form,
     found: Found<'_>,
 ) -> bool {
+    let text = signed.text;
     let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
     let trimmed = text.trim();
     // Clients accept a URL of any length, and with spaces in its path.
@@ -91,7 +92,7 @@ pub fn find(
     let mut last = ("", None);
     let mut at = 0;
     let bytes = text.as_bytes();
-    while let Some(slash) = signs::next(bytes, at, Signs::SLASH) {
+    while let Some(slash) = signed.next(at, Signs::SLASH) {
         at = slash + 1;
         if bytes.get(at) != Some(&b'/') {
             continue;
@@ -175,7 +176,7 @@ mod tests {
     fn finds(text: &str) -> Option<Detector> {
         let mut first = None;
         let report = &mut |detector, _| first = first.or(Some(detector));
-        find(text, is_value(text), false, None, Form::of(text), report);
+        find(text.into(), is_value(text), false, None, Form::of(text), report);
         first
     }
 
@@ -291,10 +292,10 @@ mod tests {
         ] {
             assert_eq!(finds(text), Some(expected), "{text}");
         }
-        let argument = |text| {
+        let argument = |text: &str| {
             let mut first = None;
             let report = &mut |detector, _| first = first.or(Some(detector));
-            find(text, is_value(text), false, None, Form::Argument, report);
+            find(text.into(), is_value(text), false, None, Form::Argument, report);
             first
         };
         assert_eq!(argument("http://10.0.0.5/a b"), Some(Detector::AddressInternal));
@@ -306,7 +307,7 @@ mod tests {
         let finds = |text: &str, name| {
             let mut first = None;
             let report = &mut |detector, _| first = first.or(Some(detector));
-            find(text, true, false, Some(name), Form::of(text), report);
+            find(text.into(), true, false, Some(name), Form::of(text), report);
             first
         };
         for text in [

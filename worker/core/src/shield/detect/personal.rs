@@ -7,7 +7,7 @@ use std::ops::Range;
 use self::iban::account;
 use super::{Found, before, ends_with, is_word};
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{self, Signed, Signs};
 
 /// Digits of a card's number (ISO/IEC 7812-1) and of a telephone number (ITU-T E.164).
 const CARD_DIGITS: std::ops::RangeInclusive<usize> = 13..=19;
@@ -34,14 +34,15 @@ struct Number {
 }
 
 /// Reports numbers of cards, telephones and bank accounts.
-pub fn find_numbers(text: &str, found: Found<'_>) {
+pub fn find_numbers(signed: Signed<'_>, found: Found<'_>) {
+    let text = signed.text;
     let bytes = text.as_bytes();
     if bytes.len() < *TELEPHONE_DIGITS.start() {
         return;
     }
     let (mut at, mut goes_on) = (0, false);
     let mut tabbed = Tabbed::default();
-    while let Some(begin) = signs::next(bytes, at, Signs::DIGIT) {
+    while let Some(begin) = signed.next(at, Signs::DIGIT) {
         // An account's number has letters before its first digit, so no other number has this digit within it.
         if let Some(account) = account(bytes, begin) {
             at = account.end;
@@ -401,7 +402,7 @@ mod tests {
     fn finds(text: &str) -> Vec<Detector> {
         let mut all = Vec::new();
         let mut add = |detector, _| all.push(detector);
-        find_numbers(text, &mut add);
+        find_numbers(text.into(), &mut add);
         find_addresses(text, &mut add);
         all
     }

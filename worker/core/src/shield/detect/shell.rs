@@ -14,9 +14,9 @@ use self::command::{Command, Follows, Place, command};
 use self::names::{Kind, only_filters};
 use self::prefix::{Behind, run, spaces};
 use self::tools::{begins_command, is_quoted_command};
-use super::{Form, Found, before, is_value, is_word};
+use super::{Form, Found, before, is_word};
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{self, Signed, Signs};
 
 /// Bytes of a value with a command between backticks, within another value.
 const MAX_QUOTED_BYTES: usize = 64;
@@ -24,8 +24,10 @@ const MAX_QUOTED_BYTES: usize = 64;
 /// Bytes of the path of a file that is written.
 const MAX_PATH_BYTES: usize = 256;
 
-/// Reports commands after a separator, up to the first attack. `decoded`: the text is the decoded form of another one.
-pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
+/// Reports commands after a separator, up to the first attack. `value`: it is a single value. `decoded`: it is the decoded
+/// form of another text.
+pub fn find(signed: Signed<'_>, value: bool, decoded: bool, form: Form, found: Found<'_>) {
+    let text = signed.text;
     let bytes = text.as_bytes();
     // An ordinary command line has no encoded newline before it.
     let continues = decoded && text.starts_with(['\n', '\r']);
@@ -45,11 +47,10 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     {
         return found(Detector::ShellCommand, 0..command.end);
     }
-    let plus = is_value(text);
     let table = is_table(bytes);
     let (mut prior, mut behind) = (Prior::default(), Behind::default());
     let mut at = 0;
-    while let Some(begin) = signs::next(bytes, at, Signs::SHELL) {
+    while let Some(begin) = signed.next(at, Signs::SHELL) {
         at = begin + 1;
         let mut separator = bytes.get(begin).copied().unwrap_or_default();
         if separator == b'\\' {
@@ -98,7 +99,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
                 && matches!(separator, b';' | b'|' | b'&' | b'\n' | b'\r')
                 && may_be_unknown(bytes, begin, target, !prior.has_value()),
             path: one && !prior.has_path() && may_be_path(bytes, begin, target),
-            plus,
+            plus: value,
         };
         let Some(command) = command(bytes, target, place) else { continue };
         let glued = prior.ends_in_word || begin == 0;

@@ -18,7 +18,7 @@ pub use tokens::telling_words;
 
 use self::tokens::{Kind, Tokens};
 use super::{Found, is_word, position};
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{Signed, Signs};
 
 /// Reports what the patterns find in a text.
 pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
@@ -64,14 +64,14 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
 
 /// Whether a quote is followed by what can follow the end of a value in SQL. Most quotes are followed by a word.
 #[must_use]
-pub fn leaves_quotes(text: &str) -> bool {
+pub fn leaves_quotes(signed: Signed<'_>) -> bool {
     const FOLLOWING: [&str; 12] = [
         "and", "between", "group", "having", "in", "into", "is", "like", "or", "order", "regexp",
         "xor",
     ];
-    let bytes = text.as_bytes();
+    let bytes = signed.text.as_bytes();
     let mut at = 0;
-    while let Some(quote) = signs::next(bytes, at, Signs::QUOTE) {
+    while let Some(quote) = signed.next(at, Signs::QUOTE) {
         at = quote + 1;
         let rest = bytes.get(at..).unwrap_or_default();
         let spaces = rest.iter().take_while(|byte| **byte <= b' ' || matches!(byte, b'+' | b')'));

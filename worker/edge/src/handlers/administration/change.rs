@@ -49,7 +49,7 @@ impl ChangeRequest<'_> {
         let (app, actor) = (self.app, self.caller.actor());
         let if_match = self.request.header("if-match");
         let key = idempotency_key(self.request)?;
-        let path = self.request.path();
+        let path = self.request.path_with_query();
         let fingerprint =
             gateward_admin::fingerprint(&actor.key_id, &self.request.method, path, self.body);
         let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
@@ -67,7 +67,7 @@ impl ChangeRequest<'_> {
                 actor: &actor,
                 tenant: self.tenant,
                 now_ms,
-                if_match: if_match.as_deref(),
+                if_match,
                 discovered: discovered.as_ref().map(|(_, listing)| listing),
                 approval: approval.as_ref(),
             };
@@ -148,20 +148,20 @@ impl ChangeRequest<'_> {
     /// The approval that the request names in its header.
     async fn approval(&self) -> Result<Option<Approval>, Problem> {
         let Some(id) = self.request.header(APPROVAL_ID) else { return Ok(None) };
-        let lane = approval_position(&id).map(|(lane, _)| lane);
+        let lane = approval_position(id).map(|(lane, _)| lane);
         let lane = lane.filter(|lane| *lane == APPROVALS_LANE);
         let unknown = || {
             let detail = "`X-Gateward-Approval-Id` is not an approval of a registry change";
             Problem::new(ProblemCode::StateConflict, detail)
         };
         let held =
-            lane::client::approval(self.app, self.tenant, lane.ok_or_else(unknown)?, &id).await?;
+            lane::client::approval(self.app, self.tenant, lane.ok_or_else(unknown)?, id).await?;
         held.map(|held| Some(held.approval)).ok_or_else(unknown)
     }
 
     fn proposal(&self) -> Result<Proposal, Problem> {
         let (request, actor) = (self.request, self.caller.actor());
-        propose(self.tenant, &actor, &request.method, request.path(), self.body)
+        propose(self.tenant, &actor, &request.method, request.path_with_query(), self.body)
     }
 
     /// Opens an approval for the change. The returned problem names it.
@@ -283,7 +283,7 @@ fn idempotency_key(request: &Request) -> Result<Option<String>, Problem> {
     let plain = (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&key.len())
         && key.bytes().all(|byte| byte.is_ascii_graphic());
     if plain {
-        return Ok(Some(key));
+        return Ok(Some(key.to_owned()));
     }
     let detail = format!(
         "`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY_BYTES} visible ASCII characters"

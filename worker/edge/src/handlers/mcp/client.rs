@@ -146,7 +146,7 @@ impl McpClient {
     pub fn claims(&self, message: &Message, id: Option<&str>) -> Result<Claims, Refusal> {
         let meta = message.params.get("_meta");
         let in_meta = |name: &str| meta.and_then(|meta| meta.get(&[META_PREFIX, name].concat()));
-        let header = |name: &str| self.request.header(name);
+        let header = |name: &str| self.request.header(name).map(str::to_owned);
         let claims = Claims::read(|name| match in_meta(name) {
             Some(Json::String(text)) => Ok(Some(text.clone())),
             Some(Json::Bool(true)) => Ok(Some("true".to_owned())),

@@ -19,6 +19,7 @@ use super::refusal::{self, Refusal};
 use super::response_filter::ResponseFilter;
 use crate::app::App;
 use crate::http::{Head, RateFields};
+use crate::upstream::hold::Hold;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{
     self, Broken, Done, Ended, Inspect, Recorded, Sent, UpstreamAnswer, UpstreamRequest, Watch,
@@ -51,6 +52,7 @@ pub enum McpResponse {
 
 /// Sends a request to the server, and turns its response into the client's.
 pub async fn exchange(
+    hold: Hold,
     filter: ResponseFilter,
     batch: bool,
     fields: Vec<(String, String)>,
@@ -60,7 +62,7 @@ pub async fn exchange(
 ) -> Result<McpResponse, Refusal> {
     let (client, id) = (Rc::clone(&filter.client), filter.only_id());
     let mut exchange = Exchange { client, id, decided, rate, session: None };
-    let (sent, held) = match exchange.send(&filter.upstream, fields, body) {
+    let (sent, held) = match exchange.send(hold, &filter.upstream, fields, body) {
         Ok(sending) => sending,
         Err(problem) => return Err(exchange.not_sent(&problem)),
     };
@@ -99,6 +101,7 @@ impl Exchange {
     /// Sends the request before this returns. The text's memory counts until the result's second part is dropped.
     fn send(
         &self,
+        hold: Hold,
         upstream: &Upstream,
         mut fields: Vec<(String, String)>,
         body: Option<Forwarded>,
@@ -114,7 +117,7 @@ impl Exchange {
         let body = Some(text.as_bytes()).filter(|text| !text.is_empty());
         let (method, url) = (caller.method.as_str(), url.as_str());
         let request = UpstreamRequest { method, url, headers: fields, body, decision };
-        let sent = relay::send(app, caller, &template.tenant, upstream, request);
+        let sent = relay::send(app, hold, caller, &template.tenant, upstream, request);
         // From here on only the runtime holds the text, until it is sent.
         held.resize(text.len());
         Ok((sent, held))
@@ -168,6 +171,10 @@ impl Exchange {
             Ok(read) => read,
             Err(broken) => return Err(self.broken(&broken)),
         };
+        if let Err(refusal) = filter.recheck(self.id.as_deref()).await {
+            drop(self.record(Ended { ending: Ending::Refused, ..ended }));
+            return Err(refusal);
+        }
         let (era, status) = (self.client.era, answer.status);
         let refused = refused_status(status, self.client.session.is_some());
         let settled = match refused {

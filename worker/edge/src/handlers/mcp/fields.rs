@@ -1,8 +1,8 @@
 //! The request headers of MCP.
 
-use gateward_core::mcp::Era;
 use gateward_core::mcp::message::Headers;
 use gateward_core::mcp::redact::Removed;
+use gateward_core::mcp::{Era, SESSION_VERSIONS};
 
 /// A request's headers; names are in lower case.
 pub struct Fields(pub Vec<(String, String)>);
@@ -23,6 +23,12 @@ impl Fields {
             name: owned("mcp-name"),
             parameters: parameters.collect(),
         }
+    }
+
+    /// Whether the client names a revision with sessions, or none.
+    pub fn names_session_version(&self) -> bool {
+        let version = self.get("mcp-protocol-version");
+        version.is_none_or(|version| SESSION_VERSIONS.contains(&version))
     }
 
     /// Whether the client accepts a response of this media type.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, INPUT_RESPONSES, Purpose};
-use gateward_core::gate::proxy::{AnswerRules, ProxyDecision};
+use gateward_core::gate::proxy::AnswerRules;
 use gateward_core::json::{self, Json};
 use gateward_core::mcp::error::{
     DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError,
@@ -15,6 +15,7 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::{Era, action, denial, forward, response};
 use gateward_core::registry::upstream::Upstream;
 
+use super::ask::{PassedMessage, ask_lane, denied};
 use super::client::McpClient;
 use super::refusal::Refusal;
 use super::response_filter::Pending;
@@ -74,48 +75,6 @@ pub async fn judge_all(
         }
         _ => Ok((forwarded, answers)),
     }
-}
-
-/// A message that calls no tool, and that the lane lets pass.
-pub struct PassedMessage {
-    pub upstream: Upstream,
-    pub rules: AnswerRules,
-    pub rate: RateFields,
-}
-
-/// Asks the lane whether a message that calls no tool may pass. `beside` is what the message says
-/// ([`Message::beside`]). The message counts as `cost` requests of the agent's rate.
-pub async fn ask_lane(
-    client: &McpClient,
-    claims: &Claims,
-    (what, beside): (&str, Json),
-    cost: u32,
-    id: Option<&str>,
-) -> Result<PassedMessage, Refusal> {
-    let purpose = Purpose::Message { cost };
-    let command = client.command(claims, purpose, (what, ""), Json::Object(Vec::new()));
-    let command = GateCommand { beside, ..command };
-    let judged = client.judge(&command).await;
-    let LaneAnswer { reply, rate } = judged.map_err(|refused| client.refused(id, refused))?;
-    match (reply.decision, reply.upstream) {
-        (None, Some(upstream)) => Ok(PassedMessage { upstream, rules: reply.answer, rate }),
-        (Some(decision), _) => Err(denied(client, &decision, &command.call.tool_id(), id, rate)),
-        (None, None) => Err(client.undecided(id)),
-    }
-}
-
-/// The refusal of a denied message that does not call a tool by its name.
-fn denied(
-    client: &McpClient,
-    decision: &ProxyDecision,
-    what: &str,
-    id: Option<&str>,
-    rate: RateFields,
-) -> Refusal {
-    let error = denial::error(decision, what).with_id(id);
-    // A message without an id has no response body, so its status says that it was denied.
-    let status = if id.is_some() { error.status } else { 403 };
-    Refusal { status, rate, ..Refusal::new(client.era, &error) }
 }
 
 /// Decides a message that calls a tool. Asks the lane whether any other message may pass.

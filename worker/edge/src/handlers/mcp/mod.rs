@@ -3,19 +3,21 @@
 //! The core classifies each message (`gateward_core::mcp`), and the lane decides it, or lets it pass. Only then is it
 //! forwarded, unchanged. A message that cannot be parsed is answered here.
 
+mod ask;
 mod client;
+mod discovered;
 mod exchange;
 mod fields;
 mod inspect;
 mod judge;
 mod marks;
+mod recheck;
 mod refusal;
 mod response_filter;
 
 use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateward_core::call::claims::Claims;
@@ -28,27 +30,29 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, origin, response};
 use gateward_core::problem::Problem;
-use worker::Delay;
 
+use self::ask::{PassedMessage, ask_lane};
 use self::client::McpClient;
 use self::exchange::{Forwarded, McpResponse, PROBE_MS, exchange};
 use self::fields::Fields;
-use self::judge::{PassedMessage, ask_lane, judge_all};
+use self::judge::judge_all;
 use self::refusal::{JSON, Refusal};
 use self::response_filter::{Pending, ResponseFilter};
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, RateFields, Request};
+use crate::upstream::hold::Hold;
 use crate::upstream::passed::Passed;
 use crate::upstream::relay;
+use crate::wait::Pause;
 
 /// How long after the upstream's time limit a stream without a response is closed. This happens only after a
 /// trap in Wasm.
 const TRAP_MARGIN_MS: u32 = 10_000;
 
 pub async fn answer(request: &Rc<Request>, app: &App, server: &str) -> Answered {
-    let fields = Fields(request.headers());
+    let fields = Fields(request.headers().to_vec());
     let headers = fields.about_the_body();
     let era = message::era_of_header(&headers);
     let answered =
@@ -97,6 +101,7 @@ async fn post(
         claims.push(Rc::new(client.claims(message, id.as_deref())?));
     }
 
+    let hold = Hold::new(app);
     let (mut forwarded, answers) =
         judge_all(&client, received.messages, &claims, received.batch).await?;
     let Some(first) = forwarded.first() else {
@@ -127,7 +132,7 @@ async fn post(
         Early { head, id, late_ms }
     });
     let forwarded = Some(Forwarded { text, held });
-    let exchange = exchange(filter, received.batch, sent, forwarded, decided, rate);
+    let exchange = exchange(hold, filter, received.batch, sent, forwarded, decided, rate);
     match early {
         Some(early) => streamed_if_late(early, exchange).await,
         None => exchange.await,
@@ -176,7 +181,7 @@ async fn streamed_if_late(
     Early { head, id, late_ms }: Early,
     exchange: impl Future<Output = Result<McpResponse, Refusal>> + 'static,
 ) -> Result<McpResponse, Refusal> {
-    let patience = Delay::from(Duration::from_millis(PROBE_MS.into()));
+    let patience = Pause::new(PROBE_MS.into());
     let exchange = match select(Box::pin(exchange), pin!(patience)).await {
         Either::Left((answered, _)) => return answered,
         Either::Right(((), exchange)) => exchange,
@@ -239,8 +244,12 @@ async fn session(
     let era = Era::Session;
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (mut client, _) = authenticate(request, app, server, fields).await?;
-    let claims = Claims::from_headers(|name| request.header(name));
+    let claims = Claims::from_headers(|name| request.header(name).map(str::to_owned));
     let claims = claims.and_then(|claims| client.in_assigned_run(claims)).map_err(problem)?;
+    if !fields.names_session_version() {
+        let detail = "Bad Request: Unsupported protocol version";
+        return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
+    }
     client.open_session(fields.get("mcp-session-id"), None)?;
     if client.session.is_none() {
         let detail = "Bad Request: Mcp-Session-Id header is required";
@@ -255,5 +264,5 @@ async fn session(
     let mut filter =
         ResponseFilter::new(Rc::new(client), claims, upstream, rules, Vec::new(), Vec::new());
     filter.standalone = request.method == "GET";
-    exchange(filter, false, sent, None, Vec::new(), rate).await
+    exchange(Hold::new(app), filter, false, sent, None, Vec::new(), rate).await
 }

@@ -4,14 +4,10 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use gateward_admin::ManifestSeen;
-use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
-use gateward_core::field::Name;
 use gateward_core::gate::proxy::{AnswerRules, InspectResults, Observe, Visibility};
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
-use gateward_core::log::{Event, Line};
 use gateward_core::mcp::answer::{self, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
@@ -27,10 +23,11 @@ use serde_json::value::RawValue;
 use worker::Date;
 
 use super::client::McpClient;
+use super::discovered;
 use super::marks::Marks;
-use super::refusal::JSON;
-use crate::handlers::administration::change::change_as_gateward;
-use crate::log;
+use super::recheck::Recheck;
+use super::refusal::{JSON, Refusal};
+use crate::upstream::hold::Hold;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Inspect, UpstreamRequest};
 
@@ -94,6 +91,7 @@ pub struct ResponseFilter {
     pub answers: Vec<String>,
     /// Whether this is a session's own stream. Responses on it belong to earlier requests.
     pub standalone: bool,
+    recheck: Recheck,
     splitter: Splitter,
     /// Whether the client can resume the stream when it breaks off.
     resumable: bool,
@@ -129,9 +127,15 @@ impl ResponseFilter {
             pending,
             answers,
             standalone: false,
+            recheck: Recheck::new(),
             splitter: Splitter::default(),
             resumable: false,
         }
+    }
+
+    /// Whether the agent may still get what the server sends: [`Recheck::pass`].
+    pub async fn recheck(&self, id: Option<&str>) -> Result<(), Refusal> {
+        self.recheck.pass(&self.client, &self.claims, id).await
     }
 
     /// The id of the request, if there is exactly one.
@@ -246,7 +250,7 @@ impl ResponseFilter {
             let mut visible =
                 judged.map_err(|refused| denial::problem(&refused.problem, request_id))?;
             let attacks = self.inspect_items(&page, &mut visible).await?;
-            self.register(page.unregistered(&visible));
+            discovered::register(&self.client, &page.unregistered(&visible));
             if let Some(observe) = &pending.observe {
                 let key = &self.client.app.settings.config.value_key;
                 observed.add(page.observe(&visible, key, observe.trusted && !attacks));
@@ -308,31 +312,6 @@ impl ResponseFilter {
             self.found.mark(&self.client).await.map_err(problem)?;
         }
         Ok(attacks)
-    }
-
-    /// Registers new or changed tools in the background. They then wait for approval.
-    fn register(&self, definitions: Vec<&str>) {
-        if definitions.is_empty() {
-            return;
-        }
-        let tools = definitions.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
-        let client = Rc::clone(&self.client);
-        Rc::clone(&client.app.context).wait_until(async move {
-            let listing = ToolManifest::of_server(&Discovered {
-                tools,
-                resources: false,
-                prompts: false,
-                instructions: None,
-            });
-            let Ok(server) = Name::parse(client.server()) else { return };
-            let seen = ManifestSeen { server, manifest: &listing };
-            let tenant = &client.template.tenant;
-            if let Err(problem) = change_as_gateward(&client.app, tenant, &seen).await {
-                let detail = format!("server `{}`: {}", client.server(), problem.detail);
-                let line = client.app.line(Event::ToolsNotRegistered, detail);
-                log::write(&Line { tenant: Some(tenant), ..line });
-            }
-        });
     }
 
     /// Filters one message of a stream. `None` when it is not passed on.
@@ -401,15 +380,16 @@ impl ResponseFilter {
                 field("mcp-session-id", session);
             }
             if let Some(version) = client.request.header("mcp-protocol-version") {
-                field("mcp-protocol-version", &version);
+                field("mcp-protocol-version", version);
             }
             let Ok(url) = relay::address(&client.app, &upstream) else { return };
             let body = Some(body.as_bytes());
             let url = url.as_str();
             let request = UpstreamRequest { method: "POST", url, headers, body, decision: None };
             let tenant = &client.template.tenant;
-            let sent = relay::send(&client.app, &client.request, tenant, &upstream, request).await;
-            if let Ok(Ok(answer)) = sent {
+            let hold = Hold::new(&client.app);
+            let sent = relay::send(&client.app, hold, &client.request, tenant, &upstream, request);
+            if let Ok(Ok(answer)) = sent.await {
                 answer.refuse(Ending::Complete);
             }
         });
@@ -462,6 +442,7 @@ impl Inspect for ResponseFilter {
 
     fn piece(&mut self, piece: Vec<u8>) -> LocalBoxFuture<'_, Result<Vec<u8>, ()>> {
         Box::pin(async move {
+            self.recheck(None).await.map_err(drop)?;
             let mut out = Vec::new();
             for answer in std::mem::take(&mut self.answers) {
                 out.extend(sse::message(&answer).into_bytes());

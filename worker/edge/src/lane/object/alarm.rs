@@ -16,7 +16,7 @@ use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
-use worker::{Date, Delay, Result};
+use worker::{Date, Result};
 
 use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
@@ -24,6 +24,7 @@ use crate::d1;
 use crate::lane::client;
 use crate::lane::sql::ObjectSql;
 use crate::settings::{Settings, settings};
+use crate::wait::Pause;
 
 /// Batches that one alarm flushes. If rows are left, the next alarm is due at once; calls run in between.
 const MAX_BATCHES_PER_ALARM: usize = 8;
@@ -92,9 +93,8 @@ impl GateLane {
             tasks
         });
         loop {
-            let pause =
-                Duration::from_millis(pause_ms.unwrap_or(settings.config.flush_interval_ms));
-            match select(tasks.as_mut(), pin!(Delay::from(pause))).await {
+            let pause = Pause::new(pause_ms.unwrap_or(settings.config.flush_interval_ms));
+            match select(tasks.as_mut(), pause).await {
                 Either::Left((ended, _)) => return (ended, pause_ms),
                 Either::Right(_) => pause_ms = self.flush_once(settings).await,
             }

@@ -21,7 +21,7 @@ use worker::Date;
 use super::leases::{Answers, MAX_ASKS};
 use super::state::{GateLane, storage_failed};
 use super::windows::AskedWindows;
-use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
+use crate::limits::{D1_READ_MS, DECIDE_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
 use crate::{d1, log};
 
@@ -50,22 +50,35 @@ impl GateLane {
         settings: &Settings,
         command: &GateCommand,
     ) -> Result<Reply, Problem> {
+        let mut windows = AskedWindows::default();
+        let decided = self.decide_in_time(settings, command, &mut windows).await;
+        let counted_in = decided.as_ref().map_or(&[][..], |reply| &reply.counted_in);
+        self.withdraw(command, &windows, counted_in);
+        decided
+    }
+
+    /// Adds the windows that it asks to `windows`.
+    async fn decide_in_time(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+        windows: &mut AskedWindows,
+    ) -> Result<Reply, Problem> {
         let ttl_ms = settings.config.registry_ttl_ms;
-        let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
-        let (mut window_asks, mut windows) = (0, AskedWindows::default());
+        let (mut loads, mut asks, mut window_asks) = (0, 0, 0);
+        let mut answers = Answers::new(self);
         let mut charged = false;
+        let last_ms = Date::now().as_millis() + u64::from(DECIDE_MS);
         loop {
             let now_ms = Date::now().as_millis();
+            in_time(now_ms, last_ms)?;
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            match self.step(settings, command, held, (&answers, &windows), &mut charged, now_ms)? {
-                Stepped::Decided(reply) => {
-                    self.withdraw(command, &windows, &reply.counted_in);
-                    return Ok(reply);
-                }
+            match self.step(settings, command, held, (&answers, windows), &mut charged, now_ms)? {
+                Stepped::Decided(reply) => return Ok(reply),
                 Stepped::NotCounted(asked) if window_asks < MAX_WINDOW_ASKS => {
                     window_asks += 1;
-                    self.ask_windows(command, asked, &mut windows).await;
+                    self.ask_windows(command, asked, windows).await;
                     continue;
                 }
                 // Once more, so that a call that does not get all its parts is denied.
@@ -76,7 +89,6 @@ impl GateLane {
                 }
                 Stepped::NotLoaded if loads < MAX_LOADS => loads += 1,
                 Stepped::NotCounted(_) | Stepped::NotLeased(..) | Stepped::NotLoaded => {
-                    self.withdraw(command, &windows, &[]);
                     let detail = "the registry keeps changing; try again";
                     return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
                 }
@@ -84,16 +96,12 @@ impl GateLane {
             if let Err(problem) = self.load(command, now_ms, ttl_ms).await {
                 // A record that cannot be parsed stops the call. While D1 is away, the call may be decided on
                 // the records that the lane holds.
-                let is_away = self.database.borrow().is_away();
-                let reply = match is_away {
-                    true => {
-                        let told = (&mut answers, &mut windows);
-                        self.decide_unconfirmed(settings, command, told, &mut charged).await?
-                    }
-                    false => None,
-                };
-                let counted_in = reply.as_ref().map_or(&[][..], |reply| &reply.counted_in);
-                self.withdraw(command, &windows, counted_in);
+                if !self.database.borrow().is_away() {
+                    return Err(problem);
+                }
+                let told = (&mut answers, windows);
+                let reply =
+                    self.decide_unconfirmed(settings, command, told, &mut charged, last_ms).await?;
                 return reply.ok_or(problem);
             }
         }
@@ -106,6 +114,7 @@ impl GateLane {
         command: &GateCommand,
         (answers, windows): (&mut Answers<'_>, &mut AskedWindows),
         charged: &mut bool,
+        last_ms: u64,
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
@@ -114,6 +123,7 @@ impl GateLane {
         let ttl_ms = settings.config.registry_ttl_ms;
         for _ in 0..=MAX_ASKS + 1 + MAX_WINDOW_ASKS {
             let now_ms = Date::now().as_millis();
+            in_time(now_ms, last_ms)?;
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
             match self.step(settings, routed, held, (answers, windows), charged, now_ms)? {
                 Stepped::Decided(reply) => return Ok(Some(reply)),
@@ -266,6 +276,14 @@ impl GateLane {
             Err(storage_failed())
         })
     }
+}
+
+/// Fails if the caller may have gone meanwhile.
+fn in_time(now_ms: u64, last_ms: u64) -> Result<(), Problem> {
+    let detail = "the lane's answer took too long, so nothing was decided; try again";
+    (now_ms < last_ms)
+        .then_some(())
+        .ok_or_else(|| Problem::new(ProblemCode::LaneUnavailable, detail))
 }
 
 fn unreadable(command: &GateCommand, error: &serde_json::Error) -> Problem {

@@ -5,7 +5,6 @@
 
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::join_all;
@@ -17,7 +16,7 @@ use gateward_core::limit::Amount;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Granted, MAX_WAITING, Need, book_name};
 use gateward_core::log::{Event, Line};
-use worker::{Date, Delay};
+use worker::Date;
 
 use super::queue::{Queue, Told, Waiting};
 use super::state::{Failure, GateLane};
@@ -25,6 +24,7 @@ use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
 use crate::log;
 use crate::time_zones::offset_s;
+use crate::wait::Pause;
 
 /// Lanes that are asked at once to give something back.
 const CONCURRENT_RECALLS: usize = 32;
@@ -206,7 +206,7 @@ impl GateLane {
                     .await,
             )
         });
-        let limit = Delay::from(Duration::from_millis(RECALL_MS.into()));
+        let limit = Pause::new(RECALL_MS.into());
         let mut recalls = pin!(recalls.buffer_unordered(CONCURRENT_RECALLS).take_until(limit));
         while let Some((lane, returned)) = recalls.next().await {
             // A part that a lane does not give back counts as used.

@@ -23,6 +23,8 @@ mod windows;
 mod witness;
 
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use gateward_core::approval::{ChangeCommand, DecideCommand};
 use gateward_core::call::command::GateCommand;
@@ -30,7 +32,7 @@ use gateward_core::etag::etag;
 use gateward_core::gate::{AgentCommand, ListCommand, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::isolate::memory::Held;
 use gateward_core::lane::protocol::{
-    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
+    ChainEnds, DONE, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
 };
 use gateward_core::lane::{DecideOutcome, Lane, LaneResult, PUSH_AGAIN_MS};
 use gateward_core::log::{Event, Line};
@@ -38,6 +40,7 @@ use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen_futures::future_to_promise;
 use worker::durable::State;
 use worker::worker_sys::DurableObjectState;
 use worker::worker_sys::web_sys::{Response, ResponseInit};
@@ -54,21 +57,40 @@ const MAX_ROWS_READ: u32 = 500;
 
 // What the runtime calls. worker-rs has a macro for this, but it copies requests and responses value by
 // value, which costs more than a decision.
-#[wasm_bindgen]
-impl GateLane {
+#[wasm_bindgen(js_name = GateLane)]
+pub struct LaneObject(Rc<GateLane>);
+
+#[wasm_bindgen(js_class = GateLane)]
+impl LaneObject {
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState, env: Env) -> Self {
-        Self::of(State::from(state), env)
+        Self(Rc::new(GateLane::of(State::from(state), env)))
     }
 
-    /// `body` is the request's: `entry.js` reads it, because an await costs less there.
-    pub async fn fetch(&self, body: Uint8Array) -> std::result::Result<Response, JsValue> {
-        AssertUnwindSafe(self.answer(body)).await.map_err(JsValue::from)
+    /// A response, or a promise of one. `body` is the request's: `entry.js` reads it, because an await costs less there.
+    pub fn fetch(&self, body: Uint8Array) -> std::result::Result<JsValue, JsValue> {
+        let lane = Rc::clone(&self.0);
+        at_once(async move { lane.answer(body).await })
     }
 
     /// Step 13.
     pub async fn alarm(&self) -> std::result::Result<(), JsValue> {
-        AssertUnwindSafe(self.run_alarm()).await.map_err(JsValue::from)
+        AssertUnwindSafe(self.0.run_alarm()).await.map_err(JsValue::from)
+    }
+}
+
+/// Runs an event up to its first wait. Most decisions wait for nothing, and so need neither a promise nor a task. What is
+/// waited for is polled again with the waker of its task: see [`crate::wait`].
+fn at_once(
+    answer: impl Future<Output = Result<Response>> + 'static,
+) -> std::result::Result<JsValue, JsValue> {
+    let mut answer = Box::pin(answer);
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer.map(JsValue::from).map_err(JsValue::from),
+        Poll::Pending => Ok(future_to_promise(AssertUnwindSafe(async move {
+            answer.await.map(JsValue::from).map_err(JsValue::from)
+        }))
+        .into()),
     }
 }
 
@@ -164,6 +186,9 @@ impl GateLane {
                 LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)
             }
         };
+        if reply == LaneReply::Done {
+            return status(DONE);
+        }
         let bytes = Uint8Array::from(reply.encode().as_slice());
         Ok(Response::new_with_opt_js_u8_array(Some(&bytes))?)
     }

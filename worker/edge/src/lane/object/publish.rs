@@ -1,14 +1,12 @@
 //! The lane's transparency log: it publishes checkpoints, and tells the tenant's head log of them. All of it is part of
 //! the alarm.
 
-use std::time::Duration;
-
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::protocol::LaneReply;
 use gateward_core::lane::{Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told};
 use gateward_core::log::Event;
-use worker::{Date, Delay};
+use worker::Date;
 
 use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
@@ -16,6 +14,7 @@ use crate::d1::logs;
 use crate::lane::client;
 use crate::limits::D1_BACKGROUND_MS;
 use crate::settings::{Settings, settings};
+use crate::wait::Pause;
 
 /// How often a waiting request checks whether its checkpoint is published.
 const POLL_MS: u64 = 100;
@@ -85,7 +84,7 @@ impl GateLane {
                 }
                 known => break known.map(|(through, _)| LaneReply::PublishedThrough(through)),
             }
-            Delay::from(Duration::from_millis(POLL_MS)).await;
+            Pause::new(POLL_MS).await;
         };
         self.waiting.set(self.waiting.get() - 1);
         answer

@@ -8,7 +8,6 @@ use gateward_core::lane::{Lane, RegistryCache, StorageError};
 use gateward_core::limit::recall::Recalls;
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
-use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::{Env, Error};
 
@@ -17,7 +16,6 @@ use super::queue::Queue;
 use crate::lane::sql::ObjectSql;
 use crate::log;
 
-#[wasm_bindgen]
 pub struct GateLane {
     pub(super) state: State,
     pub(super) env: Env,

@@ -6,13 +6,12 @@ use gateward_core::lane::{Delivery, Lane};
 use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::target::Target;
-use js_sys::futures::JsFuture;
-use wasm_bindgen::JsValue;
 use worker::Date;
 
 use super::state::{Failure, GateLane};
 use crate::limits::WEBHOOK_MS;
 use crate::settings::Settings;
+use crate::wait::settled;
 use crate::{d1, io};
 
 impl GateLane {
@@ -74,11 +73,7 @@ async fn send(
     for (name, value) in message.headers(&settings.mac_keys, (tenant, &webhook.salt), now_ms) {
         fields.extend([name, "\n", &value, "\n"]);
     }
-    let status: Result<JsValue, JsValue> = async {
-        let answer = io::send(target.as_str(), &fields, &message.body, WEBHOOK_MS)?;
-        JsFuture::from(answer).await
-    }
-    .await;
+    let status = settled(io::send(target.as_str(), &fields, &message.body, WEBHOOK_MS)).await;
     // A redirect is a failure, since its target was not checked.
     match status.map(|status| status.as_f64().unwrap_or_default() as u16) {
         Ok(200..300) => Ok(()),

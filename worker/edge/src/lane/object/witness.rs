@@ -7,8 +7,6 @@ use gateward_core::log::Event;
 use gateward_core::target::Target;
 use gateward_core::tlog::Note;
 use gateward_core::tlog::witness::{add_checkpoint, conflict, cosignatures};
-use js_sys::futures::JsFuture;
-use wasm_bindgen::JsValue;
 use worker::Date;
 
 use super::publish::left_ms;
@@ -17,6 +15,7 @@ use crate::d1::logs::{self, StoredCheckpoint};
 use crate::io;
 use crate::limits::WITNESS_MS;
 use crate::settings::Settings;
+use crate::wait::settled;
 
 /// Bytes of a witness's answer: some signatures, of which the longest have 5 KB.
 const MAX_WITNESS_BYTES: u32 = 16 * 1_024;
@@ -147,11 +146,8 @@ impl GateLane {
 
 async fn ask(target: &Target, body: &str) -> Result<String, Failure> {
     const FIELDS: &str = "content-type\ntext/plain; charset=utf-8\nuser-agent\ngateward\n";
-    let answer: Result<JsValue, JsValue> = async {
-        let sent = io::ask(target.as_str(), FIELDS, body, MAX_WITNESS_BYTES, WITNESS_MS)?;
-        JsFuture::from(sent).await
-    }
-    .await;
+    let sent = io::ask(target.as_str(), FIELDS, body, MAX_WITNESS_BYTES, WITNESS_MS);
+    let answer = settled(sent).await;
     let answer = answer.map_err(|error| Failure::from(worker::Error::from(error)))?;
     answer.as_string().ok_or_else(|| Failure("its answer is not text".to_owned()))
 }

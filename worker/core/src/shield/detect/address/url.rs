@@ -116,12 +116,16 @@ pub fn begins_as_url(text: &str) -> bool {
         return false;
     }
     let begin = text.get(..text.floor_char_boundary(MAX_BEGIN_BYTES)).unwrap_or_default();
-    let begin = begin.chars().filter(|c| !is_break(*c));
-    FOLLOWED.iter().any(|scheme| {
-        let mut rest = begin.clone();
-        scheme.chars().all(|c| rest.next().is_some_and(|it| it.eq_ignore_ascii_case(&c)))
-            && matches!(rest.next(), Some('/' | '\\'))
-    })
+    let follows = |text: &str| {
+        let slash = |scheme: &str| matches!(text.as_bytes().get(scheme.len()), Some(b'/' | b'\\'));
+        FOLLOWED.iter().any(|scheme| slash(scheme) && begins_with(text, scheme))
+    };
+    // Most texts have no break.
+    if begin.bytes().any(|byte| is_break(char::from(byte))) {
+        follows(&begin.replace(is_break, ""))
+    } else {
+        follows(begin)
+    }
 }
 
 /// Whether a text begins with a scheme that fetches anything. What such a client sends can have spaces in it.

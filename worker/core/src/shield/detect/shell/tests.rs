@@ -1,4 +1,5 @@
 use super::*;
+use crate::shield::detect::is_value;
 
 fn finds(text: &str) -> Option<Detector> {
     find_in(text, Form::of(text))
@@ -6,7 +7,7 @@ fn finds(text: &str) -> Option<Detector> {
 
 fn find_in(text: &str, form: Form) -> Option<Detector> {
     let mut worst = None;
-    find(text, false, form, &mut |detector, _| {
+    find(text.into(), is_value(text), false, form, &mut |detector, _| {
         if worst != Some(Detector::ShellCommand) {
             worst = Some(detector);
         }

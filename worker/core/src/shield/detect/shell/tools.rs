@@ -1,7 +1,7 @@
 //! Whether a text is a developer's command line, and not a value.
 
 use super::names::{Kind, has_inner_capital, is_command, is_filter, kind};
-use crate::shield::detect::{is_word, position};
+use crate::shield::detect::{is_word, position, white_space};
 
 /// Whether a text is a command line by itself.
 pub fn begins_command(text: &str) -> bool {
@@ -11,7 +11,7 @@ pub fn begins_command(text: &str) -> bool {
     if text.starts_with("#!") || text.starts_with("$ ") || is_powershell(text) {
         return true;
     }
-    let first = text.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    let first = text.get(..white_space(text).unwrap_or(text.len())).unwrap_or_default();
     let word = first.strip_suffix(';').unwrap_or(first);
     if word.strip_prefix('(').is_some_and(is_tool) {
         return true;
