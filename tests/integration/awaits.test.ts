@@ -77,7 +77,7 @@ describe("what is awaited outside", () => {
       // What the runtime calls, and the Rust half of it.
       "entry.js: fetch(": 2,
       "entry.js: .fetch(": 2,
-      // Its own timer aborts them.
+      // Its own timer ends them.
       "upstream/relay.js: .arrayBuffer(": 1,
       "upstream/relay.js: fetch(": 1,
     });

@@ -7,7 +7,7 @@ import type { Upstream as UpstreamFields } from "../support/api/types.gen.ts";
 import { eventually, type Gateward, type Tenant } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
 import { call, fails, type Fields, inSession, outcome, Recorder, request, results, stateless, STREAM } from "../support/recorder.ts";
-import { type Answering, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
+import { type Answering, compressed, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
 
 let recorder: Recorder;
 let gateward: Gateward;
@@ -232,6 +232,7 @@ describe("a server whose answer is none", () => {
     ["is not there", { url: "http://127.0.0.1:9/mcp" }, json({}), "200 -31502"],
     ["does not begin in time", { first_byte_timeout_ms: 100 }, hangs(), "200 -31504"],
     ["says too much", { max_result_bytes: 1_024 }, huge(5_000), "200 -31502"],
+    ["says too much when it is decompressed", { max_result_bytes: 1_024 }, compressed(100_000), "200 -31502"],
   ])("because it %s", async (name, fields, answer, expected) => {
     await recorder.server(name.replaceAll(" ", "-"), fields);
     upstream.answer = answer;

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 
 /** A request that it got, and how that ended. */
 export interface Exchange {
@@ -121,6 +122,15 @@ export function endless(...pieces: Piece[]): Answering {
 /** Answers nothing, not even a head. */
 export function hangs(): Answering {
   return () => undefined;
+}
+
+/** The result of a call with a text of so many bytes, which takes little compressed. */
+export function compressed(bytes: number): Answering {
+  return ({ text }, response) => {
+    const { id } = JSON.parse(text) as { id: unknown };
+    const body = gzipSync(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "x".repeat(bytes) }] } }));
+    response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip", "content-length": body.length }).end(body);
+  };
 }
 
 /** A body of this many bytes, without its length in the head. */

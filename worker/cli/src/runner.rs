@@ -1,6 +1,7 @@
 //! What carries out a plan, with the parts that `run` and `review` share.
 
-use std::io::{self, Write as _};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
 
 use serde_json::Value;
 
@@ -54,9 +55,10 @@ pub fn pending(answer: &Response) -> Result<u8, Failure> {
     Ok(PENDING)
 }
 
-/// Prints a line or lines. The API's own JSON has text from strangers, which must not control the terminal.
+/// Prints a line or lines. The API's own JSON has text from strangers, which must not control a terminal. A file or a
+/// program gets it as it is: receipts are hashed byte by byte.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{}", escaped(text))
-        .map_err(|error| Failure::Other(format!("standard output: {error}")))
+    let text = if stdout.is_terminal() { Cow::Owned(escaped(text)) } else { Cow::Borrowed(text) };
+    writeln!(stdout, "{text}").map_err(|error| Failure::Other(format!("standard output: {error}")))
 }

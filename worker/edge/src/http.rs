@@ -169,7 +169,7 @@ impl Request {
         &self.raw
     }
 
-    /// A header that is not a field of this struct.
+    /// A header that is not a field of its own in this struct.
     pub fn header(&self, name: &str) -> Option<&str> {
         if let Some(at) = OPTIONAL.iter().position(|optional| *optional == name) {
             return self.optional.get(at)?.as_deref();

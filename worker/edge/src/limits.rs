@@ -19,7 +19,7 @@ pub const REGISTRY_CONFIRM_MS: u32 = 1_000;
 pub const LANE_MS: u32 = 4_500;
 
 /// How long a call may wait in its lane. Less than its caller waits for the lane, so that no call is allowed, and no
-/// approval used, after its caller was told that the lane does not answer.
+/// approval used, after its caller was told that the lane does not answer. The rest is for the hop.
 pub const DECIDE_MS: u32 = LANE_MS - 200;
 
 /// A lane's request to a limit's counter object. A caller waits for it, and for what the counter asks of other lanes.

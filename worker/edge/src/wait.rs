@@ -1,6 +1,6 @@
 //! Waiting for promises of the runtime, and for time to pass.
 //!
-//! All promises of an instance of the module share one closure. `JsFuture` would make two for each promise, and register
+//! What an instance of the module waits for shares one closure. `JsFuture` would make two for each promise, and register
 //! each with the garbage collector, which takes longer than the rest of a wait.
 
 use std::cell::RefCell;
@@ -83,7 +83,7 @@ impl Future for Settled {
 
 impl Drop for Settled {
     fn drop(&mut self) {
-        // The place is dropped after the borrow has ended, since dropping a waker can drop a task that waits.
+        // The place is dropped after the borrow has ended: whatever a value does when it is dropped may wait, too.
         drop(WAITING.with_borrow_mut(|waiting| waiting.places.remove(&self.0)));
     }
 }

@@ -4,7 +4,7 @@
 //! that it sent, which is Gateward's, and HTTP clients repeat their credential when they stay on one host. So no value is
 //! passed on as the API wrote it. It leads below the server's own prefix, or to another host.
 //!
-//! Out of scope: addresses in other headers (`Link`) and in bodies, which HTTP clients do not follow by themselves.
+//! Out of scope: addresses in other headers (`Link`, `Refresh`) and in bodies, which HTTP clients do not follow by themselves.
 
 use url::Url;
 

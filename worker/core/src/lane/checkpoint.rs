@@ -12,7 +12,7 @@ use crate::sql::lane as sql;
 
 /// Rows after which a state checkpoint is taken if no flush takes one. A start reads this many rows in
 /// about 10 ms. A checkpoint takes about as long, so in an outage at 300 rows a second the lane
-/// pays it every 3 seconds.
+/// pays it every 3 seconds. If each row counts for another agent or user, it takes 28 ms natively.
 pub(super) const CHECKPOINT_ROWS: u64 = 1_000;
 
 impl Lane {
@@ -39,6 +39,7 @@ impl Lane {
         self.day.save(storage, &self.head)?;
         set_meta(storage, CHECKPOINT, format!("{}:{}", self.head.seq, self.latest_ms))?;
         self.checkpoint = self.head.seq;
+        self.limits.kept();
         self.check_storage_size(storage);
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What was used of limits: books and reservations, stored and in memory.
 //!
-//! INVARIANT (one newest book): a book is in memory if a journal row after the state checkpoint has it. `limit_books` has
-//! the newest of every other book. So a book is written there only by a checkpoint, or if no row after it has the book.
+//! INVARIANT (one newest book): a book is in memory if a journal row after the state checkpoint has it. Of every other
+//! book, `limit_books` has the newest that was stored. So a book is written there only by a checkpoint, or if no row after
+//! it has the book.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -166,16 +167,20 @@ impl Limits {
     }
 
     /// Copies the books that rows after the state checkpoint have to `limit_books`.
-    pub fn keep_books(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
-        let newest = |name| {
-            self.books.get_key_value(name).map(|(name, book)| (Rc::clone(name), book.clone()))
-        };
-        let books: Option<Vec<_>> = self.journalled.iter().map(newest).collect();
-        for books in books.ok_or_else(|| unreadable(BOOK))?.chunks(KEPT_AT_ONCE) {
-            write_books(storage, book::as_json(books), None, now_ms)?;
+    pub fn keep_books(&self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
+        let newest = |name: &Rc<str>| Some((Rc::clone(name), self.books.get(name)?.clone()));
+        let names: Vec<_> = self.journalled.iter().collect();
+        for names in names.chunks(KEPT_AT_ONCE) {
+            let books: Option<Vec<_>> = names.iter().copied().map(newest).collect();
+            let books = book::as_json(&books.ok_or_else(|| unreadable(BOOK))?);
+            write_books(storage, books, None, now_ms)?;
         }
-        self.journalled.clear();
         Ok(())
+    }
+
+    /// The state checkpoint is at the newest row.
+    pub fn kept(&mut self) {
+        self.journalled.clear();
     }
 
     /// Takes what was written.

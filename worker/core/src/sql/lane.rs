@@ -191,7 +191,7 @@ pub const JOURNAL_BOOKS: &str =
 pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
      request_key, fingerprint, nonce_key, row, books) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-/// Rows with approvals or limits: a JSON array of the journal's columns, the call's arguments, the edited ones,
+/// Rows with approvals, or several rows: a JSON array of the journal's columns, the call's arguments, the edited ones,
 /// books, reservation, and the reservation that ends. All of it is written with its row, or not at all.
 pub const INSERT_STEPS: &str = "INSERT INTO steps SELECT value->>0, value->>1, \
      value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \

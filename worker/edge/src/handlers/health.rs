@@ -1,10 +1,11 @@
 //! `GET /healthz`, `/readyz` and `/version`: they need no credential, and return no secret.
 
+use std::cell::RefCell;
+
 use futures_util::future::join;
 use gateward_admin::api::health::{Health, Version};
 use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
-use std::cell::RefCell;
 use worker::Date;
 
 use crate::answer::{Answer, Answered};

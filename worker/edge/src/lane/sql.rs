@@ -72,7 +72,8 @@ fn read_rows(bytes: &[u8]) -> Option<Vec<Vec<Value>>> {
         }
         rows.push(row);
     }
-    Some(rows)
+    // Else two texts met in half a character each, and their lengths are not those of the texts in UTF-8.
+    texts.is_empty().then_some(rows)
 }
 
 /// The length in bytes of the beginning of a text that has so many UTF-16 code units.

@@ -4,8 +4,8 @@ use futures_channel::oneshot::{self, Sender};
 
 use crate::app::App;
 
-/// Keeps the request's context alive until this is dropped, even if the caller disconnects. It begins before the lane
-/// decides: a call that was allowed, and used up an approval or a part of a limit, must have an outcome.
+/// Keeps the request's context alive until this is dropped, even if the caller disconnects. For a call, it begins before
+/// the lane decides: one that was allowed, and used up an approval or a part of a limit, must have an outcome.
 pub struct Hold {
     /// Nothing is ever sent. The receiver ends when this is dropped.
     _until_dropped: Sender<()>,

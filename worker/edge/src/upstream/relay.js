@@ -9,6 +9,8 @@ const NO_BODY = [204, 205, 304];
 const READ_BYTES = 64 * 1024;
 /** The same for events, which are small and leave most of the buffer unused. */
 const EVENTS_READ_BYTES = 16 * 1024;
+/** A body of this length arrives in one piece as a rule, so a limit on each silence is one on the whole body. */
+const SMALL_BYTES = 16 * 1024;
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
 
 /**
@@ -109,9 +111,9 @@ export class Exchange {
    */
   async bytes(maxBytes, idleMs) {
     try {
-      // An absent length is 0 here, and such a body is read piece by piece.
-      const declared = Number(this.header("content-length"));
-      if (declared > 0 && declared <= Math.min(maxBytes, READ_BYTES)) return await this.#small(idleMs);
+      // The length of a compressed body says nothing about what the runtime decompresses.
+      const declared = this.header("content-encoding") === undefined ? Number(this.header("content-length")) : NaN;
+      if (declared > 0 && declared <= Math.min(maxBytes, SMALL_BYTES)) return await this.#small(idleMs);
       const reader = this.#reader(maxBytes, idleMs);
       const pieces = [];
       let length = 0;
@@ -129,10 +131,11 @@ export class Exchange {
     }
   }
 
-  /** A whole body whose declared length one read would ask for. A reader takes twice the time. */
+  /** The whole body, which is small and not compressed. A reader takes twice the time. */
   async #small(idleMs) {
-    this.#watch.until(Math.min(Date.now() + idleMs, this.#deadline));
     const { signal } = this.#abort;
+    if (signal.aborted) throw this.#ending();
+    this.#watch.until(Math.min(Date.now() + idleMs, this.#deadline));
     const aborted = new Promise((_, reject) => signal.addEventListener("abort", reject));
     try {
       return new Uint8Array(await Promise.race([this.#response.arrayBuffer(), aborted]));

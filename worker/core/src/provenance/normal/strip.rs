@@ -3,7 +3,7 @@
 use super::super::class::{Classes, HIGH, UPPER, class_of};
 
 /// Whether a text is a value and no more: besides spaces and one `.` at its end, it has at most one quote or bracket on
-/// each side, which another one in the text opens or closes. The [normal form](Form::of) drops more, because in prose
+/// each side, which another one in the text opens or closes. The [normal form](super::Form::of) drops more, because in prose
 /// any punctuation can follow a value.
 #[must_use]
 pub fn is_exact(text: &str) -> bool {

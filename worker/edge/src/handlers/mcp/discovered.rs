@@ -53,9 +53,12 @@ pub fn register(client: &Rc<McpClient>, definitions: &[&str]) {
 
 /// Whether these tools were tried a short while ago. If not, they count as tried now.
 fn is_tried(client: &McpClient, definitions: &[&str]) -> bool {
+    // In any order: a server may list its tools in another one each time.
+    let mut definitions = definitions.to_vec();
+    definitions.sort_unstable();
     let mut hash = Sha256::new();
     // JSON has no zero byte, and neither have names.
-    for part in [client.template.tenant.as_str(), client.server()].iter().chain(definitions) {
+    for part in [client.template.tenant.as_str(), client.server()].iter().chain(&definitions) {
         hash.update(part);
         hash.update([0]);
     }

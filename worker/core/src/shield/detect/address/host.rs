@@ -461,7 +461,9 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
             _ => None,
         };
     };
-    if matches!(borrowed, Host::Domain(_)) && what == "a name without a dot" {
+    // Neither is the name of a host inside.
+    let is_no_name = matches!(what, "a name without a dot" | "a name with an empty part");
+    if matches!(borrowed, Host::Domain(_)) && is_no_name {
         return None;
     }
     let written = match &bare {
