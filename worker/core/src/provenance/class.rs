@@ -116,6 +116,7 @@ pub fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The classes of all bytes.
+#[inline(never)]
 pub fn class_of(bytes: &[u8]) -> Classes {
     let each = |all, byte: &u8| all | class(*byte);
     // The inner loop has a fixed length, so it is unrolled.

@@ -119,6 +119,8 @@ impl<'k> Reader<'k> {
     }
 
     /// Remembers a span, and returns its hash. `None` if it was remembered already.
+    // Inlined, it takes much more code.
+    #[inline(never)]
     fn is_new(&mut self, read_as: ReadAs, span: &str) -> Option<u64> {
         let hash = self.key.hash(span.as_bytes());
         let now = hash ^ read_as;
