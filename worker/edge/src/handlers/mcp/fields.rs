@@ -5,9 +5,9 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::{Era, SESSION_VERSIONS};
 
 /// A request's headers; names are in lower case.
-pub struct Fields(pub Vec<(String, String)>);
+pub struct Fields<'a>(pub &'a [(String, String)]);
 
-impl Fields {
+impl Fields<'_> {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -52,7 +52,7 @@ use crate::wait::Pause;
 const TRAP_MARGIN_MS: u32 = 10_000;
 
 pub async fn answer(request: &Rc<Request>, app: &App, server: &str) -> Answered {
-    let fields = Fields(request.headers().to_vec());
+    let fields = Fields(request.headers());
     let headers = fields.about_the_body();
     let era = message::era_of_header(&headers);
     let answered =
@@ -89,7 +89,7 @@ async fn post(
     request: &Rc<Request>,
     app: &App,
     server: &str,
-    fields: &Fields,
+    fields: &Fields<'_>,
     headers: &Headers,
 ) -> Result<McpResponse, Refusal> {
     let Posted { client, received, id, held } =
@@ -144,7 +144,7 @@ async fn receive(
     request: &Rc<Request>,
     app: &App,
     server: &str,
-    fields: &Fields,
+    fields: &Fields<'_>,
     headers: &Headers,
 ) -> Result<Posted, Refusal> {
     let (mut client, Body { bytes, mut held }) = authenticate(request, app, server, fields).await?;
@@ -201,7 +201,7 @@ async fn authenticate(
     request: &Rc<Request>,
     app: &App,
     server: &str,
-    fields: &Fields,
+    fields: &Fields<'_>,
 ) -> Result<(McpClient, Body), Refusal> {
     let era = message::era_of_header(&fields.about_the_body());
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
@@ -239,7 +239,7 @@ async fn session(
     request: &Rc<Request>,
     app: &App,
     server: &str,
-    fields: &Fields,
+    fields: &Fields<'_>,
 ) -> Result<McpResponse, Refusal> {
     let era = Era::Session;
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
