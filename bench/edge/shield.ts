@@ -6,7 +6,7 @@
 // Both workers are Gateward, from the same build. It prints the median of the pairs' ratios for each size.
 import { KINDS, TENANT } from "./kinds.ts";
 import { mixedRound, type Round, warmUp } from "./load.ts";
-import { pairedRounds, PAIRING_VARS, ROUND_SECONDS } from "./pairs.ts";
+import { medianOfPairs, pairedRounds, PAIRING_VARS, ROUND_SECONDS } from "./pairs.ts";
 import { demoHeaders, programArguments, register, type Worker, withWorkers } from "./workers.ts";
 
 const LOAD = { connections: 16, seconds: ROUND_SECONDS };
@@ -50,11 +50,8 @@ async function measure({ full, build }: { full: boolean; build: string }) {
     for (const bytes of SIZES) {
       const call = sized(bytes);
       const rounds: Round[] = await pairedRounds([on, off], full ? PAIRS.full : PAIRS.short, (worker) => mixedRound(worker, [call], expected, LOAD));
-      const ratios = (of: (round: Round) => number) => {
-        const pairs = rounds.flatMap((round, at) => (at % 2 === 0 ? [of(round) / of(rounds[at + 1] ?? round)] : []));
-        return Number(pairs.toSorted((a, b) => a - b)[Math.floor(pairs.length / 2)]?.toFixed(3));
-      };
-      found.push({ bytes, pairs: rounds.length / 2, throughput: ratios((it) => it.throughput_per_s), cpu: ratios((it) => it.cpu_ms_per_request) });
+      const ratio = (of: (round: Round) => number) => medianOfPairs(rounds, (first, second) => of(first) / of(second));
+      found.push({ bytes, pairs: rounds.length / 2, throughput: ratio((it) => it.throughput_per_s), cpu: ratio((it) => it.cpu_ms_per_request) });
     }
     return found;
   });

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 use self::tables::{
     ADDS, CHANGES, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_LOW_RISK, DETAILS_IF_NEW,
-    ENTITLES, FILLERS, HIGH_RISK, HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMES, NUMBERED, OWN,
-    OWN_IF_NEW, READS, SINKS, TELLS, TIMES, TITLED,
+    ENTITLES, FILLERS, HIGH_RISK, HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMED, NAMES, NUMBERED,
+    OWN, OWN_IF_NEW, READS, SINKS, TELLS, TIMES, TITLED,
 };
 use crate::words::{has, words};
 
@@ -32,6 +32,7 @@ pub fn derive(definition: &Json) -> (ArgumentRoles, Reach) {
     if let Some(schema) = definition.get("inputSchema") {
         roles.visit_properties("", schema);
     }
+    roles.name_new_thing();
     let roles = ArgumentRoles(roles.found.into_iter().collect());
     let reach = reach(definition, &name, &roles);
     (roles, reach)
@@ -102,6 +103,17 @@ impl Roles<'_> {
             }
         }
         named
+    }
+
+    /// Makes the name of the thing that the tool creates a detail, if another argument says where it is created.
+    fn name_new_thing(&mut self) {
+        let Some(thing) = self.tool.last().filter(|thing| has(NAMED, thing)) else { return };
+        let is_name = |pointer: &str| pointer.strip_prefix('/') == Some(thing);
+        let is_sink = |(pointer, role): (&String, &Role)| !is_name(pointer) && *role == Role::Sink;
+        let creates = self.tool.iter().any(|word| has(CREATES, word));
+        if creates && !is_high_risk(self.tool) && self.found.iter().any(is_sink) {
+            self.found.get_mut(&format!("/{thing}")).into_iter().for_each(|it| *it = Role::Detail);
+        }
     }
 
     fn visit(&mut self, pointer: &str, name: &str, schema: &Json) {

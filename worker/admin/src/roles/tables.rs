@@ -59,6 +59,10 @@ pub(super) const SINKS: &[&str] = &[
 /// The last word of an argument that gives a new thing its name.
 pub(super) const NAMES: &[&str] = &["filename", "name"];
 
+/// The last word of a tool that creates such a thing. An argument with the same name is the name of the new thing, if
+/// another argument is a sink: `create_branch`, `branch`.
+pub(super) const NAMED: &[&str] = &["branch", "directory", "folder", "label", "milestone"];
+
 /// Words in the names of tools that create a thing. Then its name is a detail. In other tools, a name says
 /// which existing thing is changed.
 pub(super) const CREATES: &[&str] = &["compose", "create", "draft", "make", "new", "schedule"];
@@ -139,7 +143,7 @@ pub(super) const READS: &[&str] = &[
 
 /// The tables as the docs show them: what the words are, and what follows from them.
 #[cfg(test)]
-pub(super) const TABLES: [(&str, &str, &[&str]); 22] = [
+pub(super) const TABLES: [(&str, &str, &[&str]); 23] = [
     ("last word of an argument's name", "content", CONTENTS),
     ("word before it", "not a content", COMMANDS),
     ("last word of an argument's name", "detail", TIMES),
@@ -152,6 +156,11 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 22] = [
     ("the same, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
     ("the same as for `venue`, if the argument is a number", "detail", NUMBERED),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
+    (
+        "last word of a tool that creates, and of an argument",
+        "detail, if another argument is a sink",
+        NAMED,
+    ),
     ("word of a tool that creates", "a name is a detail", CREATES),
     ("word of a tool that creates or sends", "a title is a detail", ENTITLES),
     ("word before `title`", "detail", TITLED),

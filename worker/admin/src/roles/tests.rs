@@ -118,6 +118,25 @@ fn an_argument_that_is_the_effect_is_no_detail() {
 }
 
 #[test]
+fn the_name_of_a_new_thing_is_a_detail_if_another_argument_says_where() {
+    for (tool, arguments, expected) in [
+        ("create_branch", ["branch", "repo"], [Role::Detail, Role::Sink]),
+        ("create_branch", ["branch", "from_branch"], [Role::Detail, Role::Sink]),
+        ("create_folder", ["folder", "parent"], [Role::Detail, Role::Sink]),
+        ("delete_branch", ["branch", "repo"], [Role::Sink, Role::Sink]),
+        ("create_file", ["branch", "repo"], [Role::Sink, Role::Sink]),
+        ("create_webhook", ["repo", "webhook"], [Role::Sink, Role::Sink]),
+        ("create_branch", ["branch", "text"], [Role::Sink, Role::Content]),
+    ] {
+        let [first, second] = arguments.map(|it| format!(r#""{it}":{{"type":"string"}}"#));
+        let found = roles(tool, &format!("{{{first},{second}}}"));
+        let expected: Vec<_> =
+            arguments.iter().zip(expected).map(|(it, role)| (format!("/{it}"), role)).collect();
+        assert_eq!(found, expected, "{tool}");
+    }
+}
+
+#[test]
 fn arguments_inside_of_others_have_pointers() {
     let properties = r#"{"mail":{"anyOf":[{"type":"object","properties":{"to":{},"a/b~c":{},"text":{}}},
                 {"properties":{"text":{"format":"uri"}}}]},

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::slice;
 
+use memchr::memchr3;
+
 /// Names of HTML entities with which punctuation and invisible characters can be written (HTML Standard, 13.5), sorted.
 const ENTITIES: [(&str, char); 45] = [
     ("amp", '&'),
@@ -124,7 +126,7 @@ impl Round {
             while let Some(next) = text
                 .as_bytes()
                 .get(begin..range.end)
-                .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'%' | b'&' | b'\\')))
+                .and_then(|rest| memchr3(b'%', b'&', b'\\', rest))
             {
                 begin += next;
                 let escape = text.get(begin..).unwrap_or_default();

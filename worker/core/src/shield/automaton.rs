@@ -7,24 +7,29 @@
 //! INVARIANT (linear): a byte costs a lookup in a row, or a step along a link. Each suffix that is tried undoes such a
 //! step. The literals that end at one byte are bounded when the tables are built.
 
+use std::ops::RangeInclusive;
+
 use super::detect::is_word;
 
 /// The literals of a rule set.
 ///
-/// A state is a number: the offset of its row, or, from `first_link` on, the position of its link.
+/// A state is a number: of a row, or, from `first_link` on, of a link. The tables are small, because each call reads
+/// them anew: what the processor kept of them since the last call is mostly gone.
 #[derive(Debug)]
 pub struct Automaton {
     /// The class of each byte. Upper and lower case of ASCII have one class.
     classes: [u8; 256],
-    /// For each row the next state by class. Its last entry says which of `lists` the state has.
-    rows: Vec<u32>,
-    columns: u32,
+    /// For each row the next state by class. A row has `1 << shift` entries.
+    rows: Vec<u16>,
+    shift: u32,
     links: Vec<Link>,
-    /// The literals that end at a state; first those of most states: none.
-    lists: Vec<Vec<u16>>,
-    /// States before this one end no literal.
-    first_end: u32,
-    first_link: u32,
+    first_link: u16,
+    /// The states that end a literal: the last rows, and the first links.
+    first_end: u16,
+    /// For each of these states: where its list begins in `lists`.
+    ends: Vec<u16>,
+    /// Lists of literals, the longest first. Before each list stands the number of its literals.
+    lists: Vec<u16>,
 }
 
 /// A state without a row.
@@ -32,10 +37,9 @@ pub struct Automaton {
 struct Link {
     /// The class of the byte that leads on.
     class: u8,
-    next: u32,
+    next: u16,
     /// The state of the longest proper suffix.
-    suffix: u32,
-    list: u32,
+    suffix: u16,
 }
 
 /// A literal that is searched.
@@ -48,22 +52,31 @@ pub struct Searched<'l> {
 
 impl Automaton {
     /// The state at the beginning of a text.
-    pub const START: u32 = 0;
+    pub const START: u16 = 0;
 
     /// The automaton of these literals, whose numbers are their positions. Case of ASCII is ignored, and a space in
     /// a literal is any number of spaces and line breaks.
+    ///
+    /// It is right only if [`Self::fits`] says so.
     #[must_use]
     pub fn new(literals: &[Searched<'_>]) -> Self {
         Trie::new(literals).into_automaton()
     }
 
+    /// Whether the numbers of all states and lists fit.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let states = (self.rows.len() >> self.shift) + self.links.len();
+        states.max(self.lists.len()) <= usize::from(u16::MAX)
+    }
+
     /// The state after one more byte.
     #[inline]
     #[must_use]
-    pub fn next(&self, state: u32, byte: u8) -> u32 {
-        let class = self.classes.get(usize::from(byte)).copied().unwrap_or_default();
+    pub fn next(&self, state: u16, byte: u8) -> u16 {
+        let class = class_of(&self.classes, byte);
         // A state with a link is a number after all rows.
-        match self.rows.get((state + u32::from(class)) as usize) {
+        match self.rows.get((usize::from(state) << self.shift) + usize::from(class)) {
             Some(next) => *next,
             None => self.next_of_link(state, class),
         }
@@ -71,46 +84,41 @@ impl Automaton {
 
     /// It is not inlined, so that the loop over all bytes stays small.
     #[inline(never)]
-    fn next_of_link(&self, mut state: u32, class: u8) -> u32 {
+    fn next_of_link(&self, mut state: u16, class: u8) -> u16 {
         while let Some(link) = self.link(state) {
             if link.class == class {
                 return link.next;
             }
             state = link.suffix;
         }
-        self.rows.get((state + u32::from(class)) as usize).copied().unwrap_or_default()
+        let row = usize::from(state) << self.shift;
+        self.rows.get(row + usize::from(class)).copied().unwrap_or_default()
     }
 
-    /// Whether a literal may end at a state. None ends at most states.
+    fn link(&self, state: u16) -> Option<&Link> {
+        self.links.get(usize::from(state.checked_sub(self.first_link)?))
+    }
+
+    /// The number of a state among those that end a literal; `None` if it ends none. Most states end none.
     #[inline]
     #[must_use]
-    pub const fn may_end(&self, state: u32) -> bool {
-        state >= self.first_end
+    pub fn end(&self, state: u16) -> Option<usize> {
+        let end = usize::from(state.wrapping_sub(self.first_end));
+        (end < self.ends.len()).then_some(end)
     }
 
-    /// The literals that end at a state, by their numbers; the longest first.
+    /// The literals that end at such a state, by their numbers; the longest first.
     #[must_use]
-    pub fn ends(&self, state: u32) -> &[u16] {
-        if !self.may_end(state) {
-            return &[];
-        }
-        let list = match self.link(state) {
-            Some(link) => link.list,
-            None => self.rows.get((state + self.columns) as usize).copied().unwrap_or_default(),
-        };
-        self.lists.get(list as usize).map(Vec::as_slice).unwrap_or_default()
+    pub fn list(&self, end: usize) -> &[u16] {
+        let begin = self.ends.get(end).copied().unwrap_or_default();
+        let list = self.lists.get(usize::from(begin)..).unwrap_or_default();
+        let (count, list) = list.split_first().unwrap_or((&0, &[]));
+        list.get(..usize::from(*count)).unwrap_or_default()
     }
 
-    fn link(&self, state: u32) -> Option<&Link> {
-        self.links.get(state.checked_sub(self.first_link)? as usize)
-    }
-
-    /// The most literals that end at one byte.
-    #[must_use]
-    pub fn most_ends(&self) -> usize {
-        let rows = (0..self.first_link).step_by(self.columns as usize + 1);
-        let links = (self.first_link..).take(self.links.len());
-        rows.chain(links).map(|state| self.ends(state).len()).max().unwrap_or(0)
+    /// For each state that ends a literal its list, as [`Self::list`].
+    pub fn all_lists(&self) -> impl Iterator<Item = &[u16]> {
+        (0..self.ends.len()).map(|end| self.list(end))
     }
 
     /// The bytes of the tables.
@@ -118,7 +126,7 @@ impl Automaton {
     pub fn table_bytes(&self) -> usize {
         size_of_val(self.rows.as_slice())
             + size_of_val(self.links.as_slice())
-            + self.lists.iter().map(|list| size_of_val(list.as_slice())).sum::<usize>()
+            + size_of_val(self.ends.as_slice())
             + size_of_val(self.lists.as_slice())
     }
 }
@@ -128,6 +136,12 @@ const MAX_ROW_BYTES: usize = 3;
 
 /// The class of the bytes that no literal has.
 const UNKNOWN: u8 = 0;
+
+/// The class of white space. It, and the letters after it, are together in a row, because most bytes are of these classes.
+const SPACE: u8 = 1;
+
+/// The classes of the bytes of words. They are the same for all literals.
+const WORD_CLASSES: RangeInclusive<u8> = SPACE + 1..=SPACE + 26 + 10 + 1;
 
 /// No class: its link leads to no next state.
 const NO_CLASS: u8 = u8::MAX;
@@ -216,13 +230,13 @@ impl Trie {
     }
 
     /// Whether more spaces stay at a node.
-    fn is_spaced(&self, node: Node) -> bool {
-        node.bytes > 0 && node.class == class_of(&self.classes, b' ')
+    const fn is_spaced(node: Node) -> bool {
+        node.bytes > 0 && node.class == SPACE
     }
 
     /// The node in which no literal has begun after such a byte.
-    const fn root(class: u8) -> usize {
-        if class != UNKNOWN && class <= WORD_CLASSES { WITHIN } else { OUTSIDE }
+    fn root(class: u8) -> usize {
+        if WORD_CLASSES.contains(&class) { WITHIN } else { OUTSIDE }
     }
 
     /// The node after one more byte.
@@ -235,7 +249,7 @@ impl Trie {
             if let Some(child) = self.child(at, class) {
                 return child;
             }
-            let stays = self.is_spaced(node) && node.class == class;
+            let stays = Self::is_spaced(node) && node.class == class;
             if stays || at == Self::root(class) {
                 return at;
             }
@@ -253,7 +267,7 @@ impl Trie {
             return (0..self.columns).map(|class| self.next(at, class)).collect();
         };
         let mut row = of_suffix.to_vec();
-        let stays = self.is_spaced(node).then_some((node.class, at));
+        let stays = Self::is_spaced(node).then_some((node.class, at));
         let children = children.iter().map(|child| (self.node(*child).class, *child));
         for (class, next) in stays.into_iter().chain(children) {
             row.get_mut(usize::from(class)).into_iter().for_each(|entry| *entry = next);
@@ -273,14 +287,14 @@ impl Trie {
                 let class = self.node(*child).class;
                 let suffix = match node.bytes {
                     0 => Self::root(class),
-                    _ if self.is_spaced(node) && node.class == class => at,
+                    _ if Self::is_spaced(node) && node.class == class => at,
                     _ => self.next(node.suffix, class),
                 };
                 let inherited = self.ends.get(suffix).cloned().unwrap_or_default();
                 self.ends.get_mut(*child).into_iter().for_each(|ends| ends.extend(&inherited));
                 self.change(*child, |child| child.suffix = suffix);
             }
-            if node.bytes <= MAX_ROW_BYTES || children.len() > 1 || self.is_spaced(node) {
+            if node.bytes <= MAX_ROW_BYTES || children.len() > 1 || Self::is_spaced(node) {
                 let row = self.row(at, &children);
                 let begin = self.rows.len();
                 self.rows.extend(row);
@@ -291,50 +305,49 @@ impl Trie {
         self.numbered(order)
     }
 
-    /// Numbers the nodes: those with a row first, and of those the ones that end no literal.
+    /// Numbers the nodes: those with a row first. Those that end a literal are in the middle.
     fn numbered(self, nodes: Vec<usize>) -> Automaton {
-        let ends = |at: usize| self.ends.get(at).map(Vec::as_slice).unwrap_or_default();
+        let list = |at: usize| self.ends.get(at).map(Vec::as_slice).unwrap_or_default();
+        let has_row = |at: usize| self.node(at).row.is_some();
         let mut order = Vec::with_capacity(nodes.len());
         // A pass for each kind of node needs less code than a sort.
-        for kind in [(true, false), (true, true), (false, false), (false, true)] {
-            let kind_of = |at: usize| (self.node(at).row.is_some(), !ends(at).is_empty());
+        for kind in [(true, true), (true, false), (false, false), (false, true)] {
+            let kind_of = |at: usize| (has_row(at), list(at).is_empty());
             order.extend(nodes.iter().copied().filter(|at| kind_of(*at) == kind));
         }
-        let with_row = || order.iter().filter(|at| self.node(**at).row.is_some());
-        let rows = with_row().count() as u32;
-        let plain = with_row().filter(|at| ends(**at).is_empty()).count() as u32;
-        let columns = u32::from(self.columns);
+        let mut states = vec![0; order.len()];
+        for (at, number) in order.iter().zip(0..) {
+            states.get_mut(*at).into_iter().for_each(|state| *state = number);
+        }
+        let state = |at: usize| states.get(at).copied().unwrap_or_default();
+        let count = |is: &dyn Fn(usize) -> bool| order.iter().filter(|at| is(**at)).count() as u16;
+        let shift = usize::from(self.columns).next_power_of_two().trailing_zeros();
         let mut automaton = Automaton {
             classes: self.classes,
             rows: Vec::new(),
-            columns,
+            shift,
             links: Vec::new(),
-            lists: vec![Vec::new()],
-            first_end: plain * (columns + 1),
-            first_link: rows * (columns + 1),
+            first_link: count(&has_row),
+            first_end: count(&|at| has_row(at) && list(at).is_empty()),
+            ends: Vec::new(),
+            lists: Vec::new(),
         };
-        let mut states = vec![0; order.len()];
-        for (at, number) in order.iter().zip(0..) {
-            let link = u32::checked_sub(number, rows);
-            let state = link.map_or(number * (columns + 1), |link| automaton.first_link + link);
-            states.get_mut(*at).into_iter().for_each(|it| *it = state);
-        }
-        let state = |at: usize| states.get(at).copied().unwrap_or_default();
-        for at in order {
+        for at in order.iter().copied() {
             let node = self.node(at);
-            let mut list = 0;
-            if !ends(at).is_empty() {
-                list = automaton.lists.len() as u32;
-                automaton.lists.push(ends(at).to_vec());
+            let list = list(at);
+            if !list.is_empty() {
+                automaton.ends.push(automaton.lists.len() as u16);
+                automaton.lists.push(list.len() as u16);
+                automaton.lists.extend(list);
             }
             if let Some(row) = node.row {
                 let row = self.rows.get(row..row + usize::from(self.columns)).unwrap_or_default();
-                automaton.rows.extend(row.iter().map(|at| state(*at)).chain([list]));
+                automaton.rows.extend(row.iter().map(|at| state(*at)));
+                automaton.rows.resize(automaton.rows.len().next_multiple_of(1 << shift), 0);
             } else {
-                let child = self.node(node.child);
-                let class = if node.child == 0 { NO_CLASS } else { child.class };
+                let class = if node.child == 0 { NO_CLASS } else { self.node(node.child).class };
                 let (next, suffix) = (state(node.child), state(node.suffix));
-                automaton.links.push(Link { class, next, suffix, list });
+                automaton.links.push(Link { class, next, suffix });
             }
         }
         automaton
@@ -345,14 +358,14 @@ fn class_of(classes: &[u8; 256], byte: u8) -> u8 {
     classes.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// The classes of the bytes of words. They come after [`UNKNOWN`], and are the same for all literals.
-const WORD_CLASSES: u8 = 26 + 10 + 1;
-
 /// The classes of all bytes, and their number.
 fn classes_of(literals: &[Searched<'_>]) -> ([u8; 256], u8) {
     let mut classes = [UNKNOWN; 256];
-    let mut count = 1;
-    let words = (0..=u8::MAX).filter(|byte| is_word(*byte));
+    for byte in [b' ', b'\t', b'\n', b'\r'] {
+        classes.get_mut(usize::from(byte)).into_iter().for_each(|it| *it = SPACE);
+    }
+    let mut count = SPACE + 1;
+    let words = (b'a'..=b'z').chain((0..=u8::MAX).filter(|byte| is_word(*byte)));
     for byte in words.chain(literals.iter().flat_map(|literal| literal.text.bytes())) {
         let lower = byte.to_ascii_lowercase();
         let known = class_of(&classes, lower);
@@ -361,10 +374,6 @@ fn classes_of(literals: &[Searched<'_>]) -> ([u8; 256], u8) {
         for byte in [byte, lower] {
             classes.get_mut(usize::from(byte)).into_iter().for_each(|it| *it = class);
         }
-    }
-    let space = class_of(&classes, b' ');
-    for byte in [b'\t', b'\n', b'\r'] {
-        classes.get_mut(usize::from(byte)).into_iter().for_each(|it| *it = space);
     }
     (classes, count)
 }
@@ -380,7 +389,8 @@ mod tests {
         let mut state = Automaton::START;
         for (at, byte) in text.bytes().enumerate() {
             state = automaton.next(state, byte);
-            found.extend(automaton.ends(state).iter().map(|literal| (*literal, at + 1)));
+            let list = automaton.end(state).map_or(&[][..], |end| automaton.list(end));
+            found.extend(list.iter().map(|literal| (*literal, at + 1)));
         }
         found.sort_unstable();
         found

@@ -75,8 +75,6 @@ const SOCIAL: [&str; 3] = ["ssn", "social security", "social-security"];
 /// Literals, and the signs that they are.
 fn signs() -> impl Iterator<Item = (&'static str, u32)> {
     let code = html::words().map(|word| (word, Signs::CODE));
-    let logic = ["or", "and", "xor", "||", "&&", "where", "having", "case", "elt"]
-        .map(|word| (word, Signs::LOGIC));
     let sql = sql::telling_words()
         .chain(["union", "waitfor", "outfile", "dumpfile", "sleep", "select", "iif"]);
     let fixed = [
@@ -95,7 +93,7 @@ fn signs() -> impl Iterator<Item = (&'static str, u32)> {
     ];
     let hosts = address::words().map(|word| (word, Signs::HOST));
     let sql = sql.map(|word| (word, Signs::SQL));
-    fixed.into_iter().chain(code).chain(logic).chain(sql).chain(hosts)
+    fixed.into_iter().chain(code).chain(sql).chain(hosts)
 }
 
 /// What a literal is used for, and when.
@@ -123,6 +121,8 @@ pub(super) enum Purpose {
     },
     /// A sign for the detectors.
     Sign(u32),
+    /// A sign of SQL, if an operand follows.
+    Logic,
     Assigned,
     WebToken,
     Social,
@@ -205,6 +205,8 @@ pub struct Matcher {
 #[derive(Debug)]
 pub(super) struct Literals {
     pub(super) automaton: Automaton,
+    /// For each state that ends literals: no use of them counts before one of these steps was reached.
+    pub(super) after: Vec<Steps>,
     pub(super) all: Vec<Literal>,
 }
 
@@ -267,7 +269,12 @@ impl Naming {
         let all: Vec<Literal> =
             self.all.into_iter().map(|(text, uses)| Literal::new(text, uses)).collect();
         let searched: Vec<Searched<'_>> = all.iter().map(Literal::searched).collect();
-        Literals { automaton: Automaton::new(&searched), all }
+        let automaton = Automaton::new(&searched);
+        let any = |steps: u64, literal: &u16| {
+            steps | all.get(usize::from(*literal)).map_or(0, |it| it.after.0)
+        };
+        let after = automaton.all_lists().map(|list| Steps(list.iter().fold(0, any))).collect();
+        Literals { automaton, after, all }
     }
 }
 
@@ -328,6 +335,13 @@ impl Matcher {
         let social = Use::new(Cases::NONE, Purpose::Social);
         SOCIAL.iter().for_each(|name| ascii.add(name, social));
         ascii.add(WEB_TOKEN, Use::new(Cases::IN_WORD, Purpose::WebToken));
+        for literal in sql::LOGIC {
+            let (_, begins, ends) = words(literal);
+            let unless = Cases::NONE.and(Cases::IN_WORD, begins).and(Cases::GOES_ON, ends);
+            ascii.add(literal, Use::new(unless, Purpose::Logic));
+        }
+        let function = Use::new(Cases::IN_WORD, Purpose::Sign(Signs::LOGIC));
+        sql::functions().for_each(|name| ascii.add(&[name, "("].concat(), function));
         for (literal, sign) in signs() {
             ascii.add(literal, Use::new(Cases::IN_WORD, Purpose::Sign(sign)));
         }
@@ -354,12 +368,15 @@ impl Matcher {
             .max_by_key(|(_, uses)| *uses)
             .unwrap_or_default();
         let count = literals().count();
-        let ends = sets.iter().map(|set| set.automaton.most_ends()).max().unwrap_or(0);
-        if most <= MAX_USES && ends <= MAX_ENDS && count <= MAX_LITERALS {
+        let lists = sets.iter().flat_map(|set| set.automaton.all_lists());
+        let ends = lists.map(<[u16]>::len).max().unwrap_or(0);
+        let fit = sets.iter().all(|set| set.automaton.fits());
+        if most <= MAX_USES && ends <= MAX_ENDS && count <= MAX_LITERALS && fit {
             return Ok(());
         }
+        let length = if fit { "" } else { "the literals are too long; " };
         Err(TooCostly(format!(
-            "{count} literals (at most {MAX_LITERALS}), {ends} of which end at one byte (at most {MAX_ENDS}); \
+            "{length}{count} literals (at most {MAX_LITERALS}), {ends} of which end at one byte (at most {MAX_ENDS}); \
              the literal `{literal}` is used {most} times (at most {MAX_USES})"
         )))
     }

@@ -164,6 +164,7 @@ impl<'m> Scan<'m> {
             phrases,
             reached: Steps::BEGIN,
             signs: 0,
+            first_end: None,
             assigned_at: 0,
             found,
         };
@@ -183,8 +184,10 @@ impl<'m> Scan<'m> {
                 for (byte, end) in block.iter().zip(begin + 1..) {
                     of_block |= signs::of(*byte);
                     state = set.automaton.next(state, *byte);
-                    if set.automaton.may_end(state) {
-                        uses.ends(set, state, end);
+                    if let Some(of) = set.automaton.end(state)
+                        && set.after.get(of).is_some_and(|after| after.meets(uses.reached))
+                    {
+                        uses.ends(set, of, end);
                     }
                 }
                 of_bytes |= of_block;
@@ -207,6 +210,8 @@ struct Uses<'t> {
     phrases: Phrases<'t>,
     reached: Steps,
     signs: u32,
+    /// Where the text's first operand of SQL ends, if it was looked for.
+    first_end: Option<usize>,
     /// Where the last name ended to which something is assigned. One name can end with another one. What is assigned to
     /// them is the same.
     assigned_at: usize,
@@ -216,8 +221,8 @@ struct Uses<'t> {
 impl Uses<'_> {
     /// Takes the literals that end at `end`. It is not inlined, so that the loop over all bytes stays small.
     #[inline(never)]
-    fn ends(&mut self, set: &Literals, state: u32, end: usize) {
-        for number in set.automaton.ends(state) {
+    fn ends(&mut self, set: &Literals, of: usize, end: usize) {
+        for number in set.automaton.list(of) {
             if let Some(literal) = set.all.get(usize::from(*number))
                 && literal.after.meets(self.reached)
             {
@@ -241,8 +246,20 @@ impl Uses<'_> {
             }
             match of {
                 Purpose::Sign(sign) => self.signs |= sign,
+                Purpose::Logic => self.logic(begin, end),
                 Purpose::Step(step) => self.step(step, begin..end, literal.text.len()),
                 of => self.detect(of, begin..end),
+            }
+        }
+    }
+
+    /// Takes a word that joins conditions in SQL, and conjunctions in prose.
+    fn logic(&mut self, begin: usize, end: usize) {
+        if self.signs & Signs::LOGIC == 0 {
+            let text = self.text;
+            let first_end = *self.first_end.get_or_insert_with(|| sql::end_of_first_operand(text));
+            if begin <= first_end || sql::operand_follows(text, end) {
+                self.signs |= Signs::LOGIC;
             }
         }
     }
@@ -284,7 +301,7 @@ impl Uses<'_> {
             }
             Purpose::WebToken => secret::find_web_token(text, at.end, report),
             Purpose::Social => personal::find_social_security(text, at.end, report),
-            Purpose::Sign(_) | Purpose::Step(_) => {}
+            Purpose::Sign(_) | Purpose::Logic | Purpose::Step(_) => {}
         }
     }
 }
@@ -393,14 +410,13 @@ struct Runs {
 impl Runs {
     fn of(bytes: &[u8]) -> Self {
         let mut blocks = Vec::with_capacity(bytes.len() / 64 + 1);
-        let (mut before, mut in_space) = (0, false);
+        // The last bit: whether the block before ends with white space.
+        let (mut before, mut last) = (0, 0);
         for block in bytes.chunks(64) {
-            let mut bits = 0;
-            for (byte, at) in block.iter().zip(0..) {
-                let is_space = byte.is_ascii_whitespace();
-                bits |= u64::from(is_space && in_space) << at;
-                in_space = is_space;
-            }
+            let space = |(byte, at): (&u8, u32)| u64::from(byte.is_ascii_whitespace()) << at;
+            let spaces = block.iter().zip(0..).fold(0, |spaces, it| spaces | space(it));
+            let bits = spaces & (spaces << 1 | last);
+            last = spaces >> 63;
             blocks.push((before, bits));
             before += bits.count_ones() as usize;
         }

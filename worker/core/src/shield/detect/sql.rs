@@ -14,7 +14,7 @@ mod tokens;
 
 use patterns::Matched;
 pub use patterns::Patterns;
-pub use tokens::telling_words;
+pub use tokens::{functions, telling_words};
 
 use self::tokens::{Kind, Tokens};
 use super::{Found, is_word, position};
@@ -94,6 +94,52 @@ pub fn leaves_quotes(signed: Signed<'_>) -> bool {
         }
     }
     false
+}
+
+/// Words after which a condition or an operand follows in SQL. Most of them are in prose too.
+pub const LOGIC: [&str; 10] =
+    ["or", "and", "xor", "||", "&&", "where", "having", "case", "order", "group"];
+
+/// Where the first operand of a text ends, with the brackets and spaces around it. Patterns can begin there without anything
+/// that tells them from prose.
+#[must_use]
+pub fn end_of_first_operand(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_between = |byte: &&u8| **byte <= b' ' || matches!(**byte, b'+' | b'(' | b')');
+    let is_operand = |byte: &&u8| is_word(**byte) || matches!(**byte, b'@' | b'$' | b'.' | 0x80..);
+    let after = |at: usize| bytes.get(at..).unwrap_or_default().iter();
+    let mut at = after(0).take_while(is_between).count();
+    at += after(at).take_while(is_operand).count();
+    at += after(at).take_while(is_between).count();
+    // A comment can be before, within or after it.
+    let is_comment = matches!(bytes.get(at), Some(b'/' | b'*' | b'#' | b'-'));
+    if is_comment { text.len() } else { at }
+}
+
+/// Whether an operand of SQL can follow after one of [`LOGIC`]: all that patterns can have there. Most words are prose.
+#[must_use]
+pub fn operand_follows(text: &str, mut at: usize) -> bool {
+    let bytes = text.as_bytes();
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let is_between = |byte: &&u8| **byte <= b' ' || matches!(**byte, b'+' | b'(');
+        let rest = rest.get(rest.iter().take_while(is_between).count()..).unwrap_or_default();
+        let word = rest.get(..rest.iter().take_while(|byte| is_word(**byte)).count());
+        let word = word.unwrap_or_default();
+        match rest.first() {
+            Some(b'0'..=b'9' | b'\'' | b'"' | b'/' | b'*' | b'#' | b'-' | b'@') => return true,
+            Some(byte) if is_word(*byte) => match tokens::kind_of_word(word) {
+                // It is asked for itself. So no word is read twice.
+                _ if word.eq_ignore_ascii_case(b"case") => return false,
+                Kind::Prefix | Kind::By | Kind::When => {
+                    at = bytes.len() - rest.len() + word.len();
+                }
+                Kind::Number | Kind::Function | Kind::Telling | Kind::Select => return true,
+                _ => return rest.get(word.len()) == Some(&b'('),
+            },
+            _ => return false,
+        }
+    }
 }
 
 /// Whether a text begins as a statement: what a tool for SQL takes.
@@ -196,6 +242,41 @@ mod tests {
             "# Select\nThe union that you want -- or\nnot",
         ] {
             assert!(!finds(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_of_logic_is_told_from_prose_by_what_follows() {
+        for (text, expected) in [
+            ("or 1=1", true),
+            ("or\n\n/*y*/ 1=1", true),
+            ("and (not (0)=(0))", true),
+            ("||'a'", true),
+            ("or sleep(5)", true),
+            ("or f(1)", true),
+            ("order by 2", true),
+            ("where true", true),
+            ("and case when 1=1", false),
+            ("and look at 1=1", false),
+            ("order the 5 items", false),
+            ("or, 1=1", false),
+            ("and not exists any", false),
+            ("and", false),
+        ] {
+            let begins = LOGIC.iter().filter(|word| text.starts_with(**word));
+            let word = begins.max_by_key(|word| word.len()).unwrap();
+            assert_eq!(operand_follows(text, word.len()), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("", 0),
+            ("  (x) or 1", 6),
+            ("x or y", 2),
+            ("1.5)) or", 6),
+            ("a b c", 2),
+            ("/*x*/ a or", 10),
+            ("a--\nor", 6),
+        ] {
+            assert_eq!(end_of_first_operand(text), expected, "{text}");
         }
     }
 }

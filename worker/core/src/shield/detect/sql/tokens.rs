@@ -181,8 +181,16 @@ static WORDS: Dictionary<Kind> = Dictionary::new(&[
 
 /// The words that only attacks name.
 pub fn telling_words() -> impl Iterator<Item = &'static str> {
-    let words = WORDS.words().iter();
-    words.filter(|(_, kind)| *kind == Kind::Telling).map(|(word, _)| *word).chain(["@@"])
+    words_of(Kind::Telling).chain(["@@"])
+}
+
+/// Functions that every dialect or language could have.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    words_of(Kind::Function)
+}
+
+fn words_of(kind: Kind) -> impl Iterator<Item = &'static str> {
+    WORDS.words().iter().filter(move |(_, of)| *of == kind).map(|(word, _)| *word)
 }
 
 /// Reads a text token by token.
@@ -358,7 +366,7 @@ fn number_bytes(text: &[u8]) -> usize {
     at
 }
 
-fn kind_of_word(word: &[u8]) -> Kind {
+pub fn kind_of_word(word: &[u8]) -> Kind {
     if word.starts_with(b"@@") {
         return Kind::Telling;
     }
