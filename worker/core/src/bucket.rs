@@ -26,7 +26,9 @@ impl Rate {
     /// Values out of range are clamped: at least one token, and at least one per 1,000 s.
     #[must_use]
     pub fn new(capacity: u32, refill_per_s: f64) -> Self {
-        let refill = (refill_per_s.clamp(0.001, MAX_REFILL_PER_S) * 1_000.0).round();
+        // Rounded down, so that no bucket gives more than its refill. Some products, such as that of 1.001, are a little
+        // less than whole.
+        let refill = (refill_per_s.clamp(0.001, MAX_REFILL_PER_S) * 1_000.0 + 1e-6).floor();
         Self {
             capacity: capacity.clamp(1, MAX_CAPACITY),
             refill_milli_per_s: (refill as u64).max(1),
@@ -176,6 +178,24 @@ mod tests {
         assert_eq!(seen, [10, 10, 5, 0]);
     }
 
+    #[test]
+    fn a_refill_is_rounded_down_to_thousandths() {
+        for (refill_per_s, window_s) in [
+            (0.0015, 60_000),
+            (0.001, 60_000),
+            (0.0019, 60_000),
+            (1.0 / 60.0, 3_750),
+            (1.001, 60),
+            (0.0, 60_000),
+        ] {
+            assert_eq!(Rate::new(60, refill_per_s).window_s(), window_s, "{refill_per_s}");
+        }
+        for thousandths in 1..100_000_u32 {
+            let rate = Rate::new(1, f64::from(thousandths) / 1_000.0);
+            assert_eq!(rate.refill_milli_per_s, u64::from(thousandths));
+        }
+    }
+
     proptest! {
         /// Whatever the order of the times, a bucket gives at most its capacity plus the refill.
         #[test]
@@ -188,7 +208,7 @@ mod tests {
             let mut bucket = Bucket::full(rate, 0);
             let taken = times.iter().filter(|now| bucket.charge(rate, **now, 1)).count() as f64;
             let latest = times.iter().max().copied().unwrap_or(0) as f64;
-            let refilled = latest / 1_000.0 * (refill * 1_000.0).round() / 1_000.0;
+            let refilled = latest / 1_000.0 * refill;
             prop_assert!(taken <= f64::from(capacity) + refilled + 1e-6);
         }
     }

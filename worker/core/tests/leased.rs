@@ -706,6 +706,21 @@ fn a_count_of_far_ahead_is_moved_to_now_with_all_that_was_granted() {
 }
 
 #[test]
+fn nobody_knows_when_a_count_of_a_later_window_than_now_ends() {
+    let limit = limit(quota(10));
+    let terms = lease::Terms::of(&limit.rule).unwrap();
+    let mut pool = Pool::default();
+    let ahead_ms = START_MS + 3 * 24 * 60 * MINUTE_MS;
+    for (lane, now_ms, is_known) in [(0, ahead_ms, true), (1, START_MS, false), (1, ahead_ms, true)]
+    {
+        let ask = lease::ask(None, Amount::ZERO, (lane, 1), 0, vec![whole(10)]);
+        let (granted, all) = pool.grant(&terms, &ask, at(now_ms)).unwrap();
+        assert_eq!((granted.retry_after_s.is_some(), all), (is_known, lane == 0), "{now_ms}");
+        assert_eq!(pool.status(&limit, at(now_ms)).reset_s.is_some(), is_known, "{now_ms}");
+    }
+}
+
+#[test]
 fn a_lane_that_forgot_its_lease_is_not_granted_it_twice() {
     let terms = lease::Terms::Slots { max: whole(10) };
     let ask = |lane, needs| lease::ask(None, Amount::ZERO, (lane, 2), 0, vec![whole(needs)]);

@@ -744,6 +744,57 @@ fn a_book_that_only_the_journal_has_is_not_dropped_from_memory() {
     assert!(!passes(&gate, &asked(json!(1))));
 }
 
+/// A start reads all of them.
+#[test]
+fn rows_after_the_state_checkpoint_have_a_bounded_number_of_bytes_of_books() {
+    let limits = (0..32).map(|at| {
+        let id = format!("{at:02}-{}", "x".repeat(60));
+        limit(&id, json!({"kind": "quota", "max": "1000000", "window": "day"}))
+    });
+    let gate = gate(limits.collect());
+    let of_rows = |gate: &Gate| {
+        let bytes = "SELECT coalesce(sum(length(books)), 0), count(*) FROM journal WHERE seq > \
+                     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'checkpoint'), 0)";
+        match gate.storage.exec(bytes, &[]).unwrap()[0][..] {
+            [Value::Integer(bytes), Value::Integer(rows)] => (bytes, rows),
+            _ => panic!("no sum"),
+        }
+    };
+    let mut largest = (0, 0);
+    for _ in 0..500 {
+        assert!(passes(&gate, &asked(json!(1))));
+        largest = largest.max(of_rows(&gate));
+    }
+    let (bytes, rows) = largest;
+    assert!((1_000_000..2_100_000).contains(&bytes) && rows < 500, "{bytes} bytes in {rows} rows");
+    gate.evict();
+    assert!(passes(&gate, &asked(json!(1))));
+}
+
+#[test]
+fn a_call_that_needs_nothing_passes_under_a_limit_that_was_lowered() {
+    let mut gate = gate(vec![amount(100)]);
+    assert!(passes(&gate, &asked(json!(50))));
+    gate.agent_mut().limits = vec![amount(10)];
+    assert!(!passes(&gate, &asked(json!(1))));
+    assert!(passes(&gate, &asked(json!(0))));
+}
+
+/// The book of a lane that lost its memory is that of its last row.
+#[test]
+fn a_rate_loses_what_a_call_used_that_then_got_429() {
+    let rate = |id: &str, capacity: u32| {
+        limit(id, json!({"kind": "rate", "capacity": capacity, "refill_per_s": 0.001}))
+    };
+    let gate = gate(vec![rate("a-large", 3), rate("b-small", 1)]);
+    assert!(passes(&gate, &asked(json!(1))));
+    assert_eq!(answer(&gate, &asked(json!(1))).1["violated_limits"][0]["limit_id"], "b-small");
+    assert_eq!(answer(&gate, &asked(json!(1))).1["violated_limits"][0]["limit_id"], "b-small");
+    assert_eq!(answer(&gate, &asked(json!(1))).1["violated_limits"][0]["limit_id"], "a-large");
+    gate.evict();
+    assert_eq!(answer(&gate, &asked(json!(1))).1["violated_limits"][0]["limit_id"], "b-small");
+}
+
 #[test]
 fn a_book_that_was_not_used_for_62_days_is_deleted() {
     let gate = gate(vec![quota(9)]);

@@ -25,6 +25,13 @@ use crate::sql::lane as sql;
 /// when they are needed. A book takes about 300 bytes.
 const MAX_BOOKS: usize = 20_000;
 
+/// Different books in rows after the state checkpoint. A checkpoint writes each of them, in about 28 ms natively.
+const MAX_JOURNALLED: usize = 1_000;
+
+/// Bytes of books in rows after the state checkpoint. A start reads all of them, into several times this memory. One call
+/// can have books of 38 KB.
+const MAX_JOURNALLED_BYTES: usize = 2_000_000;
+
 /// Books that one statement writes at a checkpoint: some 700 KB if they are large. A text has at most 2 MB.
 const KEPT_AT_ONCE: usize = 100;
 
@@ -35,8 +42,9 @@ const BOOK: &str = "a book of limits";
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     books: HashMap<Rc<str>, Book>,
-    /// The names of the books that rows after the state checkpoint have.
+    /// The names of the books that rows after the state checkpoint have, and about how many bytes all these books have.
     journalled: HashSet<Rc<str>>,
+    journalled_bytes: usize,
     /// By decision id.
     pub reservations: HashMap<String, Reservation>,
     /// How many of them are of calls that Gateward forwarded.
@@ -66,6 +74,7 @@ impl Limits {
         for row in storage.exec(sql::JOURNAL_BOOKS, &[integer(checkpoint)?])? {
             let [Value::Text(books)] = row.as_slice() else { return Err(unreadable(BOOK)) };
             book::add_older(&mut limits.books, books).ok_or_else(|| unreadable(BOOK))?;
+            limits.journalled_bytes += books.len();
         }
         limits.journalled = limits.books.keys().cloned().collect();
         for row in storage.exec(sql::RESERVATIONS, &[])? {
@@ -158,12 +167,18 @@ impl Limits {
     /// Takes what a journal row has.
     pub fn take_journalled(&mut self, writes: Writes) {
         self.journalled.extend(writes.books.iter().map(|(name, _)| Rc::clone(name)));
+        self.journalled_bytes += writes.books.iter().map(|(_, book)| book.bytes()).sum::<usize>();
         self.take(writes);
     }
 
     /// Whether a row after the state checkpoint has one of these books.
     pub fn are_journalled(&self, books: &[(Rc<str>, Book)]) -> bool {
         books.iter().any(|(name, _)| self.journalled.contains(name))
+    }
+
+    /// Whether rows after the state checkpoint have so many books that a checkpoint is due.
+    pub fn are_many(&self) -> bool {
+        self.journalled.len() >= MAX_JOURNALLED || self.journalled_bytes >= MAX_JOURNALLED_BYTES
     }
 
     /// Copies the books that rows after the state checkpoint have to `limit_books`.
@@ -181,6 +196,7 @@ impl Limits {
     /// The state checkpoint is at the newest row.
     pub fn kept(&mut self) {
         self.journalled.clear();
+        self.journalled_bytes = 0;
     }
 
     /// Takes what was written.

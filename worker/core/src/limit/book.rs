@@ -88,6 +88,9 @@ pub fn as_json(books: &[(Rc<str>, Book)]) -> String {
     serde_json::to_string(books).unwrap_or_default()
 }
 
+/// Bytes of a counter in JSON, without its name, or of an empty book with its name. Most have fewer.
+const COUNTER_BYTES: usize = 160;
+
 /// Adds the books in a text of [`as_json`] that `books` does not have. Returns `None` if the text cannot be read.
 pub fn add_older(books: &mut HashMap<Rc<str>, Book>, text: &str) -> Option<()> {
     let stored: Vec<(Rc<str>, &RawValue)> = serde_json::from_str(text).ok()?;
@@ -114,6 +117,13 @@ impl Default for &Book {
 }
 
 impl Book {
+    /// About how many bytes it has as JSON.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let of = |(name, _): &(Rc<str>, Counter)| name.len() + COUNTER_BYTES;
+        COUNTER_BYTES + self.counters.iter().map(of).sum::<usize>()
+    }
+
     #[must_use]
     pub const fn new() -> Self {
         Self { counters: Vec::new() }
@@ -341,7 +351,8 @@ impl Book {
             return Err(Violation::unreadable(limit));
         };
         let (number, used) = match self.sum(limit, period, at.now_ms) {
-            Some(sum) if sum.used.plus(amount) <= max => {
+            // A call that needs nothing passes, also if the limit was lowered below what is used.
+            Some(sum) if amount == Amount::ZERO || sum.used.plus(amount) <= max => {
                 sum.add(amount, reserves, at.now_ms);
                 return Ok(());
             }

@@ -72,7 +72,10 @@ impl Pool {
                 // The end is that of the present window, even if the clock was ahead: then the lane asks again before
                 // the window ends.
                 let ends_at_ms = period.ends_at_ms;
-                Some(self.grant_share(*max, ask, Some((ends_at_ms, at.now_ms))))
+                // If the clock went back, the window that counts is a later one, and its end is not known.
+                let ends_in_s = (ends_at_ms - at.now_ms).div_ceil(1_000);
+                let ends_in_s = (self.number == period.number).then_some(ends_in_s);
+                Some(self.grant_share(*max, ask, Some((ends_at_ms, ends_in_s))))
             }
         }
     }
@@ -116,7 +119,7 @@ impl Pool {
         &mut self,
         max: Amount,
         ask: &Ask,
-        window: Option<(u64, u64)>,
+        window: Option<(u64, Option<u64>)>,
     ) -> (Granted, bool) {
         let same = ask.number == self.number;
         let share = self.share(ask.lane);
@@ -176,7 +179,7 @@ impl Pool {
             left: self.left(max),
             overdrawn: outdated || self.spent.plus(self.outstanding()) > max,
             retry_after_s: match window {
-                Some((ends_at_ms, now_ms)) => Some((ends_at_ms - now_ms).div_ceil(1_000)),
+                Some((_, ends_in_s)) => ends_in_s,
                 None => Some(RETRY_CONCURRENCY_S),
             },
         };
@@ -229,6 +232,9 @@ impl Pool {
                     window::period(calendar.window, &calendar.time_zone, at.now_ms, at.offset_s);
                 if period.is_some_and(|period| self.number >= period.number) {
                     status.remaining = Some(self.left(terms.max()));
+                }
+                if period.is_some_and(|period| self.number > period.number) {
+                    status.reset_s = None;
                 }
             }
             (Terms::Slots { .. }, _) => status.remaining = Some(self.left(terms.max())),

@@ -63,7 +63,11 @@ pub(super) fn left(book: &Book, limit: &Limit, at: At) -> Left {
             remaining: Some(lease.left()),
             reserved: Some(lease.reserved),
             // The lease of a rate ends long before the counter's bucket is full.
-            reset_s: rule.calendar().and_then(|_| reset_s(lease.ends_at_ms)),
+            reset_s: rule
+                .calendar()
+                .and_then(|calendar| limit.period(calendar, at.now_ms, at.offset_s))
+                .filter(|period| lease.number <= period.number)
+                .and_then(|_| reset_s(lease.ends_at_ms)),
         },
         (Rule::Rate(rate), counter) => {
             let bucket = match counter {
@@ -90,12 +94,14 @@ pub(super) fn left(book: &Book, limit: &Limit, at: At) -> Left {
             counter,
         ) => {
             let period = limit.period(calendar, at.now_ms, at.offset_s);
-            let (used, reserved) = match (period, counter) {
-                (Some(period), Some(Counter::Sum(sum))) if sum.number >= period.number => {
-                    (sum.used, sum.reserved)
-                }
-                _ => (Amount::ZERO, Amount::ZERO),
+            let sum = match (period, counter) {
+                (Some(period), Some(Counter::Sum(sum))) if sum.number >= period.number => Some(sum),
+                _ => None,
             };
+            let (used, reserved) =
+                sum.map_or((Amount::ZERO, Amount::ZERO), |sum| (sum.used, sum.reserved));
+            // If the clock went back, the window that counts is a later one, and its end is not known.
+            let period = period.filter(|period| sum.is_none_or(|sum| sum.number == period.number));
             Left {
                 remaining: Some(max.minus(used)),
                 reserved: Some(reserved),
