@@ -220,7 +220,7 @@ describe("many tools", () => {
 
     // Without --reads a tool is approved as it is registered.
     const rest = await results("tool", "approve", `${server}/write_*`);
-    expect(rest).toMatchObject({ code: 0, tools: [{ tool: "write_page", result: "approved", mutates: true, risk: "medium" }] });
+    expect(rest).toMatchObject({ code: 0, tools: [{ tool: "write_page", result: "approved", mutates: true, risk: "high" }] });
     const none = { code: 0, stderr: "", tools: [expect.objectContaining({ result: "already_approved" })] };
     expect(await results("tool", "approve", `${server}/write_*`)).toEqual(none);
     expect(await bare(["tool", "approve", `${server}/no*`], as())).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("matches") });

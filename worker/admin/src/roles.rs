@@ -4,9 +4,11 @@
 //! the tables do not know gets the strictest value: an argument is a sink, and a call reaches others outside
 //! of the tenant.
 
+mod schema;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use gateward_core::json::{Json, is_pointer};
 use gateward_core::policy::bundle::Risk;
@@ -14,12 +16,15 @@ use gateward_core::provenance::pointers::MAX_POINTERS;
 use gateward_core::provenance::{ArgumentRoles, Reach, Role};
 use std::collections::BTreeMap;
 
+use self::schema::{all_forms, choices, forms, text};
 use self::tables::{
-    ADDS, CHANGES, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_LOW_RISK, DETAILS_IF_NEW,
-    ENTITLES, FILLERS, HIGH_RISK, HIGH_RISK_IF_ADDED, HIGH_RISK_IF_FIRST, NAMED, NAMES, NUMBERED,
-    OWN, OWN_IF_NEW, READS, SINKS, TELLS, TIMES, TITLED,
+    ACTIONS, CHANGES, COMMANDS, CONTENTS, CREATES, CREATES_IF_FIRST, DETAILS, DETAILS_IF_LOW_RISK,
+    DETAILS_IF_NEW, DNS, EDITS, EFFECTS, ENTITLES, FILLERS, HARMLESS, LABELS, MODES, NAMED, NAMES,
+    NUMBERED, NUMBERED_IF_READ, OPENS, OWN, OWN_IF_NEW, RECEIVERS, RUNS, SINKS, TELLS, THREADS,
+    TIMES, TITLED,
 };
-use crate::words::{has, words};
+use self::tool::Tool;
+use crate::words::{has, has_any, words};
 
 /// JSON Schema's formats of times.
 const TIME_FORMATS: [&str; 4] = ["date", "date-time", "duration", "time"];
@@ -27,14 +32,16 @@ const TIME_FORMATS: [&str; 4] = ["date", "date-time", "duration", "time"];
 /// The roles of the arguments, and whom a call reaches. Reads the definition once.
 #[must_use]
 pub fn derive(definition: &Json) -> (ArgumentRoles, Reach) {
-    let name = words(text(definition, "name"));
-    let mut roles = Roles { tool: &name, found: BTreeMap::new() };
+    let tool = Tool::of(definition);
+    let mut roles = Roles { tool: &tool, found: BTreeMap::new() };
     if let Some(schema) = definition.get("inputSchema") {
         roles.visit_properties("", schema);
+        roles.free_thread(schema);
     }
     roles.name_new_thing();
+    roles.free_replaced_hash();
     let roles = ArgumentRoles(roles.found.into_iter().collect());
-    let reach = reach(definition, &name, &roles);
+    let reach = reach(definition, &tool, &roles);
     (roles, reach)
 }
 
@@ -44,47 +51,16 @@ pub fn risk(definition: &Json) -> Risk {
     let hint = |name| definition.get("annotations").and_then(|given| given.get(name));
     if hint("readOnlyHint") == Some(&Json::Bool(true)) {
         Risk::Medium
-    } else if hint("destructiveHint") == Some(&Json::Bool(true))
-        || is_high_risk(&words(text(definition, "name")))
-    {
+    } else if hint("destructiveHint") == Some(&Json::Bool(true)) || Tool::of(definition).high_risk {
         Risk::High
     } else {
         Risk::Medium
     }
 }
 
-/// Whether the words of a tool's name say that it destroys, spends or grants.
-fn is_high_risk(name: &[String]) -> bool {
-    let begins = |words| name.first().is_some_and(|word| has(words, word));
-    let adds = name.iter().any(|word| has(ADDS, word));
-    let is_high = |word: &String| has(HIGH_RISK, word) || (adds && has(HIGH_RISK_IF_ADDED, word));
-    !begins(READS) && (begins(HIGH_RISK_IF_FIRST) || name.iter().any(is_high))
-}
-
-fn text<'a>(json: &'a Json, member: &str) -> &'a str {
-    json.get(member).and_then(Json::as_str).unwrap_or_default()
-}
-
-/// A schema with its alternatives: `anyOf` is how an optional argument is often written.
-fn forms(schema: &Json) -> impl Iterator<Item = &Json> {
-    let alternatives =
-        ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|keyword| match schema.get(keyword) {
-            Some(Json::Array(forms)) => Some(forms),
-            _ => None,
-        });
-    std::iter::once(schema).chain(alternatives.flatten())
-}
-
-/// A schema with its alternatives, and the alternatives of its items.
-fn all_forms(schema: &Json) -> impl Iterator<Item = &Json> {
-    let items = forms(schema).filter_map(|form| form.get("items")).flat_map(forms);
-    forms(schema).chain(items)
-}
-
 /// Roles of the arguments of one tool.
 struct Roles<'a> {
-    /// The words of its name.
-    tool: &'a [String],
+    tool: &'a Tool,
     found: BTreeMap<String, Role>,
 }
 
@@ -107,13 +83,43 @@ impl Roles<'_> {
 
     /// Makes the name of the thing that the tool creates a detail, if another argument says where it is created.
     fn name_new_thing(&mut self) {
-        let Some(thing) = self.tool.last().filter(|thing| has(NAMED, thing)) else { return };
+        let Some(thing) = self.tool.words.last().filter(|thing| has(NAMED, thing)) else { return };
         let is_name = |pointer: &str| pointer.strip_prefix('/') == Some(thing);
         let is_sink = |(pointer, role): (&String, &Role)| !is_name(pointer) && *role == Role::Sink;
-        let creates = self.tool.iter().any(|word| has(CREATES, word));
-        if creates && !is_high_risk(self.tool) && self.found.iter().any(is_sink) {
-            self.found.get_mut(&format!("/{thing}")).into_iter().for_each(|it| *it = Role::Detail);
+        if self.tool.creates && !self.tool.high_risk && self.found.iter().any(is_sink) {
+            self.make_detail(|pointer| is_name(pointer));
         }
+    }
+
+    /// Makes the thread of a message a detail, if a call must say who gets the message.
+    fn free_thread(&mut self, schema: &Json) {
+        let is_thread = |pointer: &str| THREADS.contains(&words(pointer).join(" ").as_str());
+        let names_receiver = |name: &Json| {
+            let name = name.as_str().unwrap_or_default();
+            let is_sink = self.found.get(&format!("/{name}")) == Some(&Role::Sink);
+            is_sink && !is_thread(name) && has_any(RECEIVERS, &words(name))
+        };
+        let is_addressed = match schema.get("required") {
+            Some(Json::Array(names)) => names.iter().any(names_receiver),
+            _ => false,
+        };
+        // What is forwarded can be a thread.
+        if is_addressed && self.tool.does(ENTITLES) && !self.tool.does(&["forward"]) {
+            self.make_detail(is_thread);
+        }
+    }
+
+    /// Makes the hash of the file that is replaced a detail: the tool compares it with the file at the path.
+    fn free_replaced_hash(&mut self) {
+        let writes = self.tool.does(CREATES) || self.tool.does(EDITS);
+        if writes && self.tool.does(&["file"]) && self.found.get("/path") == Some(&Role::Sink) {
+            self.make_detail(|pointer| pointer == "/sha");
+        }
+    }
+
+    fn make_detail(&mut self, which: impl Fn(&str) -> bool) {
+        let found = self.found.iter_mut().filter(|(pointer, _)| which(pointer));
+        found.for_each(|(_, role)| *role = Role::Detail);
     }
 
     fn visit(&mut self, pointer: &str, name: &str, schema: &Json) {
@@ -135,7 +141,7 @@ impl Roles<'_> {
 }
 
 /// The role of one argument.
-fn role(tool: &[String], name: &str, schema: &Json) -> Role {
+fn role(tool: &Tool, name: &str, schema: &Json) -> Role {
     let formats = || all_forms(schema).map(|form| text(form, "format"));
     let kind_is = |kind: &str| {
         all_forms(schema).any(|form| match form.get("type") {
@@ -148,36 +154,16 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     if opaque || formats().any(super::egress::is_address_format) {
         return Role::Sink;
     }
-    if formats().any(|format| TIME_FORMATS.contains(&format)) {
-        return Role::Detail;
-    }
+    let is_number = (kind_is("integer") || kind_is("number")) && !kind_is("string");
+    let is_choice = kind_is("boolean") || all_forms(schema).any(|form| form.get("enum").is_some());
+    let is_time = formats().any(|format| TIME_FORMATS.contains(&format));
     let words = words(name);
-    let Some((last, before)) = words.split_last() else { return Role::Sink };
-    let does = |verbs| tool.iter().any(|word| has(verbs, word));
-    let reads = || tool.first().is_some_and(|word| has(READS, word));
-    let is_sink = |word: &String| has(SINKS, word);
-    let is_number = || kind_is("integer") || kind_is("number");
-    let is_of_low_risk = || {
-        has(DETAILS_IF_LOW_RISK, last)
-            || (has(DETAILS_IF_NEW, last) && (does(CREATES) || reads()))
-            || (has(NUMBERED, last) && is_number() && !kind_is("string"))
-    };
-    // Of two words, one can be the plural.
-    let is_effect =
-        || tool.iter().any(|word| has(&[word.as_str()], last) || has(&[last.as_str()], word));
-    let is_detail = match is_high_risk(tool) {
-        true => has(DETAILS, last) && !is_effect(),
-        false => has(DETAILS, last) || is_of_low_risk(),
-    };
-    let is_title = |word: &String| has(TITLED, word);
-    let choice = all_forms(schema).any(|form| form.get("enum").is_some()) || kind_is("boolean");
-    if has(CONTENTS, last) && !before.iter().any(|word| has(COMMANDS, word)) {
+    if is_time && (!tool.high_risk || tool.only_buys) {
+        Role::Detail
+    } else if !is_number && is_content(tool, &words) {
         Role::Content
-    } else if has(TIMES, last)
-        || (is_detail && !before.iter().any(is_sink))
-        || (has(NAMES, last) && does(CREATES) && before.iter().all(|w| w == "file" || !is_sink(w)))
-        || (last == "title" && (does(ENTITLES) || before.last().is_some_and(is_title)))
-        || (choice && !words.iter().any(is_sink))
+    } else if is_detail(tool, &words, is_number)
+        || (is_choice && is_free_choice(tool, &words, schema))
     {
         Role::Detail
     } else {
@@ -185,14 +171,72 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     }
 }
 
+/// Whether an argument of this name is a text for readers.
+fn is_content(tool: &Tool, words: &[String]) -> bool {
+    let Some((last, before)) = words.split_last() else { return false };
+    let is_effect = tool.does(RUNS)
+        || (tool.high_risk && tool.is_named_after(last))
+        || (last == "content" && tool.does(DNS));
+    has(CONTENTS, last) && !has_any(COMMANDS, before) && !is_effect
+}
+
+/// Whether an argument of this name is a detail.
+fn is_detail(tool: &Tool, words: &[String], is_number: bool) -> bool {
+    let Some((last, before)) = words.split_last() else { return false };
+    let ending = [before.last().map_or("", String::as_str), last].join(" ");
+    let free = !tool.high_risk;
+    let is_of_low_risk = || {
+        let is_new = tool.creates || tool.reads;
+        has(DETAILS_IF_LOW_RISK, last)
+            || (is_new && has(DETAILS_IF_NEW, last))
+            || ((is_new || tool.writes) && has(LABELS, last))
+            || (is_number && has(NUMBERED, last))
+            || (is_number && tool.reads && has(NUMBERED_IF_READ, last))
+    };
+    let is_plain =
+        (has(DETAILS, last) && (free || !tool.is_named_after(last))) || (free && is_of_low_risk());
+    let is_name = || {
+        let is_part = |word: &String| word != "file" && has(SINKS, word);
+        has(NAMES, last) && tool.creates && !tool.does(DNS) && !before.iter().any(is_part)
+    };
+    let is_title = match last.as_str() {
+        "title" => (free && tool.entitles()) || before.last().is_some_and(|word| has(TITLED, word)),
+        "subject" => (free && tool.entitles()) || tool.only_buys,
+        _ => false,
+    };
+    HARMLESS.contains(&ending.as_str())
+        || (has(TIMES, last) && (free || tool.only_buys))
+        || (is_plain && !has_any(SINKS, before))
+        || (free && is_name())
+        || is_title
+}
+
+/// Whether a choice or a flag is no effect of its own.
+fn is_free_choice(tool: &Tool, words: &[String], schema: &Json) -> bool {
+    if tool.high_risk || has_any(SINKS, words) {
+        return false;
+    }
+    let opens = |value| has_any(OPENS, &crate::words::words(value));
+    let is_action = |value| tool::begins(&crate::words::words(value), ACTIONS);
+    match words.last().is_some_and(|last| has(MODES, last)) {
+        _ if tool.reads => true,
+        true => choices(schema).next().is_some() && choices(schema).all(is_action),
+        false => !has_any(EFFECTS, words) && !choices(schema).any(opens),
+    }
+}
+
 /// Whom a call reaches: nobody only if every word of the tool's name is known, no argument can name
 /// somebody, and the description does not say that others learn of it.
-fn reach(definition: &Json, name: &[String], roles: &ArgumentRoles) -> Reach {
-    let creates = name.iter().any(|word| has(CREATES, word) || word == "add");
+fn reach(definition: &Json, tool: &Tool, roles: &ArgumentRoles) -> Reach {
+    let name = &tool.words;
+    let creates = tool.creates || tool.does(&["add"]);
     let is_thing = |word: &String| has(OWN, word) || (creates && has(OWN_IF_NEW, word));
-    let is_verb = |word: &String| has(CHANGES, word) || has(CREATES, word);
+    let is_verb =
+        |word: &String| has(CHANGES, word) || has(CREATES, word) || has(CREATES_IF_FIRST, word);
+    // A draft that is scheduled is sent.
+    let sends = tool.does(&["draft"]) && tool.does(&["reschedule", "schedule"]);
     let known = |word: &String| is_verb(word) || is_thing(word) || has(FILLERS, word);
-    if !name.iter().any(is_verb) || !name.iter().any(is_thing) || !name.iter().all(known) {
+    if sends || !name.iter().any(is_verb) || !name.iter().any(is_thing) || !name.iter().all(known) {
         return Reach::Outside;
     }
     // The id of a thing of the user, such as `id` or `note_id`, does not name a person.

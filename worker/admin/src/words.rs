@@ -7,3 +7,8 @@ pub(super) fn has(list: &[&str], word: &str) -> bool {
     let singular = word.strip_suffix("es").into_iter().chain(word.strip_suffix('s'));
     singular.chain([word]).any(|word| list.contains(&word))
 }
+
+/// Whether the list has one of the words.
+pub(super) fn has_any(list: &[&str], words: &[String]) -> bool {
+    words.iter().any(|word| has(list, word))
+}

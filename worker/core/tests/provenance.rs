@@ -4,6 +4,8 @@
 
 #[path = "provenance/destinations.rs"]
 mod destinations;
+#[path = "provenance/named.rs"]
+mod named;
 #[path = "provenance/records.rs"]
 mod records;
 #[path = "provenance/run_values.rs"]

@@ -1,14 +1,23 @@
 //! The words that suggest roles, reach and risk. The tables are also in docs/administration.md.
 
-/// The last word of the name of a time or a subject line.
+/// The last word of the name of a time. In a tool of high risk, a time says how much is deleted or granted, so it is a
+/// sink there, unless the tool only pays or books.
 #[rustfmt::skip]
 pub(super) const TIMES: &[&str] = &[
     "begin", "date", "datetime", "day", "deadline", "due", "duration", "end", "hour", "minute",
-    "month", "night", "seconds", "since", "start", "subject", "time", "timestamp", "timezone", "tz",
+    "month", "night", "recurrence", "rrule", "seconds", "since", "start", "time", "timezone", "tz",
     "until", "week", "weekday", "year",
 ];
 
-/// The last word of the name of a text for readers.
+/// Words in the names of tools of high risk that pay or book. If no other word makes a tool high risk, its times and its
+/// subject line stay details.
+#[rustfmt::skip]
+pub(super) const BUYS: &[&str] = &[
+    "book", "buy", "charge", "checkout", "donate", "donation", "money", "order", "pay", "payment",
+    "payout", "purchase", "refund", "remit", "reserve", "transfer", "wire",
+];
+
+/// The last word of the name of a text for readers. A number with such a name is an id: `delete_comment`, `comment`.
 #[rustfmt::skip]
 pub(super) const CONTENTS: &[&str] = &[
     "body", "caption", "comment", "content", "description", "detail", "html", "markdown", "message",
@@ -17,6 +26,22 @@ pub(super) const CONTENTS: &[&str] = &[
 
 /// A word before them in the name of an argument that is run: a sink.
 pub(super) const COMMANDS: &[&str] = &["code", "command", "query", "script", "shell", "sql"];
+
+/// Words in the names of tools that run a text: its texts are sinks.
+#[rustfmt::skip]
+pub(super) const RUNS: &[&str] = &[
+    "command", "eval", "exec", "execute", "query", "run", "script", "shell", "sql",
+];
+
+/// Words in the names of tools that change where a name of a domain leads: its names and its texts are sinks.
+pub(super) const DNS: &[&str] = &["dns", "record", "rrset"];
+
+/// The end of the name of an argument that is a detail in any tool.
+#[rustfmt::skip]
+pub(super) const HARMLESS: &[&str] = &[
+    "color id", "content type", "issue type", "merge method", "mime type",
+    "noteable type", "time zone",
+];
 
 /// The last word of the name of another detail. In a tool of high risk that has the word in its name, such an argument is
 /// what is destroyed, so it is a sink there: `delete_theme`.
@@ -33,9 +58,42 @@ pub(super) const DETAILS_IF_LOW_RISK: &[&str] =
 /// The same if the argument is a number. As a text, it names the page that is changed.
 pub(super) const NUMBERED: &[&str] = &["page"];
 
+/// The same if the argument is a number and the tool reads: which part of a text or a list is read.
+pub(super) const NUMBERED_IF_READ: &[&str] =
+    &["count", "cursor", "depth", "index", "length", "offset"];
+
 /// Last words of argument names that are details if the tool creates or reads. In a tool that changes a thing, such an
 /// argument can be the whole effect: the limit of a card.
-pub(super) const DETAILS_IF_NEW: &[&str] = &["label", "limit", "location", "size"];
+pub(super) const DETAILS_IF_NEW: &[&str] =
+    &["limit", "location", "size", "state", "status", "timestamp"];
+
+/// The same, also if the last word of the tool is `write`: such a tool creates and updates.
+pub(super) const LABELS: &[&str] = &["label", "milestone"];
+
+/// The last word of a choice of what the tool does. It is a detail only if each value begins with a word of `ACTIONS`.
+#[rustfmt::skip]
+pub(super) const MODES: &[&str] = &[
+    "action", "command", "event", "method", "mode", "op", "operation",
+];
+
+/// The first word of a value that changes no more than the tool's other arguments say.
+#[rustfmt::skip]
+pub(super) const ACTIONS: &[&str] = &[
+    "add", "append", "comment", "create", "edit", "get", "insert", "list", "new", "read", "search",
+    "select", "update", "view",
+];
+
+/// A word in the name of a choice or a flag that can be the whole effect.
+#[rustfmt::skip]
+pub(super) const EFFECTS: &[&str] = &[
+    "all", "any", "approve", "archive", "archived", "behavior", "behaviour", "broadcast", "cascade",
+    "confirm", "delete", "deleted", "everything", "level", "permanent", "recursive", "remove",
+    "root", "side", "state", "status", "submit", "superuser", "trash",
+];
+
+/// A word in a value of a choice that gives rights, or shows something to many.
+pub(super) const OPENS: &[&str] =
+    &["admin", "anyone", "everyone", "owner", "public", "root", "superuser"];
 
 /// A word in the name of a sink. The words decide only about details, choices and flags: an argument that
 /// is nothing else is a sink with any name.
@@ -65,16 +123,32 @@ pub(super) const NAMED: &[&str] = &["branch", "directory", "folder", "label", "m
 
 /// Words in the names of tools that create a thing. Then its name is a detail. In other tools, a name says
 /// which existing thing is changed.
-pub(super) const CREATES: &[&str] = &["compose", "create", "draft", "make", "new", "schedule"];
+pub(super) const CREATES: &[&str] = &["compose", "create", "make", "new"];
 
-/// The same for titles: a title never names a person.
+/// The same for the first word. Elsewhere it is mostly a noun: `delete_draft`.
+pub(super) const CREATES_IF_FIRST: &[&str] = &["draft", "schedule"];
+
+/// The same for titles and subject lines: a title never names a person.
 #[rustfmt::skip]
 pub(super) const ENTITLES: &[&str] = &[
-    "add", "compose", "create", "draft", "make", "new", "notify", "post", "schedule", "send",
+    "add", "compose", "create", "draft", "email", "mail", "make", "message", "new", "notify",
+    "post", "reply", "schedule", "send",
 ];
+
+/// Words in the names of tools that change a thing. The title is a new one if another argument says which thing it is.
+pub(super) const EDITS: &[&str] = &["edit", "update", "write"];
+
+/// The last word of an argument that says which thing it is.
+pub(super) const SELECTS: &[&str] = &["id", "iid", "key", "number", "uuid"];
 
 /// A word directly before `title`, with which a title is one of a new text in any tool.
 pub(super) const TITLED: &[&str] = &["commit", "new"];
+
+/// Arguments that put a message into a thread.
+pub(super) const THREADS: &[&str] = &["in reply to", "references", "thread id", "thread ts"];
+
+/// A word in the name of an argument that says who gets the message. If a call must have one, the thread is a detail.
+pub(super) const RECEIVERS: &[&str] = &["channel", "chat", "recipient", "room", "to"];
 
 /// Things of the user that nobody else sees.
 pub(super) const OWN: &[&str] =
@@ -110,15 +184,18 @@ pub(super) const TELLS: &[&str] = &[
 /// Words in the names of tools that destroy, spend, grant, stop a service or cannot be undone.
 #[rustfmt::skip]
 pub(super) const HIGH_RISK: &[&str] = &[
-    "access", "admin", "approve", "authorize", "ban", "book", "buy", "cancel", "charge", "checkout",
-    "clear", "collaborator", "credential", "deactivate", "delete", "deploy", "destroy", "disable",
-    "discard", "dismiss", "donate", "drop", "erase", "exec", "execute", "forwarding", "freeze",
-    "fund", "grant", "invite", "kick", "kill", "merge", "money", "order", "overwrite",
-    "password", "pay", "payment", "payout", "permission", "promote", "publish", "purchase", "purge",
-    "refund", "remit", "remove", "reserve", "reset", "restart", "revert", "revoke", "role",
-    "rollback", "run", "sell", "share", "shell", "shutdown", "spend", "subscribe", "suspend",
-    "terminate", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
-    "visibility", "webhook", "wipe", "wire", "withdraw",
+    "accept", "access", "admin", "approve", "authorize", "ban", "bid", "book", "buy", "cancel",
+    "charge", "checkout", "cleanup", "clear", "collaborator", "credential", "deactivate", "delete",
+    "deploy", "destroy", "disable", "discard", "dismiss", "donate", "donation", "drain", "drop",
+    "erase", "evict", "exec", "execute", "expunge", "finalize", "flush", "forwarding", "freeze",
+    "fund", "grant", "hdel", "invite", "kick", "kill", "merge", "mint", "money", "order",
+    "overwrite", "password", "pay", "payment", "payout", "permission", "policy", "promote", "prune",
+    "public", "publish", "purchase", "purge", "redeem", "refund", "remit", "remove", "reserve",
+    "reset", "restart", "revert", "revoke", "rm", "rmdir", "role", "rollback", "run", "scale",
+    "sell", "share", "shell", "shutdown", "spend", "stake", "subscribe", "subscription", "suspend",
+    "swap", "terminate", "topup", "trade", "transaction", "transfer", "trash", "truncate",
+    "uninstall", "unlink", "unlock", "unpublish", "visibility", "void", "webhook", "wipe", "wire",
+    "withdraw",
 ];
 
 /// The same in the names of tools that add: a member or the holder of a key gets access. Inviting and removing are high
@@ -134,6 +211,18 @@ pub(super) const ADDS: &[&str] = &[
 /// The same for the first word. Elsewhere it is mostly a noun: the blocks of a document.
 pub(super) const HIGH_RISK_IF_FIRST: &[&str] = &["block", "empty", "stop"];
 
+/// The same, if the tool's name has none of the words of `WRITTEN`: such a tool replaces what is there.
+pub(super) const HIGH_RISK_IF_WRITTEN: &[&str] = &["put", "replace", "write"];
+
+/// New texts that replace nothing.
+#[rustfmt::skip]
+pub(super) const WRITTEN: &[&str] = &[
+    "comment", "draft", "email", "mail", "message", "note", "post", "reply", "review", "todo",
+];
+
+/// Words in the names of tools with the word `close`: such a thing is not opened again. Issues are.
+pub(super) const HIGH_RISK_IF_CLOSED: &[&str] = &["account", "position"];
+
 /// The first word of the name of a tool that reads. The words after it do not make such a tool high risk.
 #[rustfmt::skip]
 pub(super) const READS: &[&str] = &[
@@ -143,18 +232,28 @@ pub(super) const READS: &[&str] = &[
 
 /// The tables as the docs show them: what the words are, and what follows from them.
 #[cfg(test)]
-pub(super) const TABLES: [(&str, &str, &[&str]); 23] = [
-    ("last word of an argument's name", "content", CONTENTS),
+pub(super) const TABLES: [(&str, &str, &[&str]); 41] = [
+    ("last word of an argument's name, if it is no number", "content", CONTENTS),
     ("word before it", "not a content", COMMANDS),
-    ("last word of an argument's name", "detail", TIMES),
+    ("word of a tool that runs a text", "not a content", RUNS),
+    ("word of a tool, for an argument `content` or `name`", "sink", DNS),
+    ("end of an argument's name", "detail", HARMLESS),
+    ("last word of an argument's name, in a tool that is not of high risk", "detail", TIMES),
+    ("word of a tool of high risk that only pays or books", "a time is a detail", BUYS),
     (
-        "the same, without a word of a sink; not in a tool of high risk whose name has the word",
+        "last word of an argument's name, without a word of a sink; not in a tool of high risk whose name has the word",
         "detail",
         DETAILS,
     ),
-    ("the same, in a tool whose name is not of high risk", "detail", DETAILS_IF_LOW_RISK),
-    ("the same, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
+    ("the same, in a tool that is not of high risk", "detail", DETAILS_IF_LOW_RISK),
+    ("the same as for `venue`, in a tool that creates or reads", "detail", DETAILS_IF_NEW),
+    ("the same, also in a tool whose last word is `write`", "detail", LABELS),
     ("the same as for `venue`, if the argument is a number", "detail", NUMBERED),
+    ("the same, in a tool that reads", "detail", NUMBERED_IF_READ),
+    ("last word of a choice's name", "sink, unless each value begins with a word below", MODES),
+    ("first word of a value", "detail", ACTIONS),
+    ("word of the name of a choice or a flag", "sink", EFFECTS),
+    ("word of a choice's value", "sink", OPENS),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
     (
         "last word of a tool that creates, and of an argument",
@@ -162,8 +261,17 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 23] = [
         NAMED,
     ),
     ("word of a tool that creates", "a name is a detail", CREATES),
-    ("word of a tool that creates or sends", "a title is a detail", ENTITLES),
+    ("first word of a tool that creates", "a name is a detail", CREATES_IF_FIRST),
+    ("word of a tool that creates or sends", "a title or subject is a detail", ENTITLES),
+    ("word of a tool that changes a thing", "the same, if an argument selects the thing", EDITS),
+    ("last word of an argument that selects a thing", "a title or subject is a detail", SELECTS),
     ("word before `title`", "detail", TITLED),
+    ("argument's name, if another one says who gets the message", "detail", THREADS),
+    (
+        "word of an argument that says so, and that a call must have",
+        "a thread is a detail",
+        RECEIVERS,
+    ),
     ("word of a sink", "not a detail", SINKS),
     ("word of a thing of the user", "reach `nobody`", OWN),
     ("word of a thing that is new", "reach `nobody`", OWN_IF_NEW),
@@ -174,5 +282,8 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 23] = [
     ("the same, in a tool that adds", "risk `high`", HIGH_RISK_IF_ADDED),
     ("word of a tool that adds", "risk `high` with a word above", ADDS),
     ("first word of a tool's name", "risk `high`", HIGH_RISK_IF_FIRST),
+    ("the same, without a word below", "risk `high`", HIGH_RISK_IF_WRITTEN),
+    ("word of a tool's name", "risk `medium` with a word above", WRITTEN),
+    ("word of a tool's name, with the word `close`", "risk `high`", HIGH_RISK_IF_CLOSED),
     ("first word of the name of a tool that reads", "risk `medium`", READS),
 ];

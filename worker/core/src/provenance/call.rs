@@ -7,12 +7,14 @@ use super::extract;
 use super::leaves::{each_leaf, each_value, has_blank};
 use super::link::SLASHES;
 use super::lookup::{self, Found, Known, NOWHERE};
+use super::plan::number;
 use super::pointers::Step;
 use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
-use super::search::{split_once, trim_end};
+use super::search::trim_end;
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
+use super::uses::each_use;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
 use crate::decode::escapes::{self, Escapes};
 use crate::json::raw::RawObject;
@@ -59,27 +61,6 @@ fn is_left_out(
     };
     let name = argument.pointer.strip_prefix('/').filter(|_| argument.role == Role::Sink);
     name.is_some_and(|name| default(name).as_ref() == Some(argument.value) && !is_required(name))
-}
-
-/// The number that a value is. A text counts if every reader takes it for the same amount: `1.200` is none.
-fn number(value: &Json) -> Option<f64> {
-    match value {
-        Json::String(text) => {
-            let (whole, cents) = split_once(text, '.').unwrap_or((text, "0"));
-            let is_number = |digits: &str, most: usize| {
-                (1..=most).contains(&digits.len())
-                    && digits.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            // Some readers take it for an octal number.
-            let is_octal = whole.len() > 1 && whole.starts_with('0');
-            let is_amount = is_number(whole, 12) && is_number(cents, 2) && !is_octal;
-            is_amount.then(|| text.parse().ok()).flatten()
-        }
-        // Integers are within the range that a double holds exactly.
-        Json::Integer(number) => Some(*number as f64),
-        Json::Number(number) => Some(*number),
-        _ => None,
-    }
 }
 
 /// The folders of the paths in a detail that can lead out of the folder in which its name is used. `A: b` and `/a` are
@@ -274,6 +255,7 @@ impl Call<'_> {
                 add(&Json::String(name.to_owned()));
             }
         }
+        sinks().for_each(|argument| each_use(self.key, argument, &mut |_, hash| stated.push(hash)));
         self.each_pair(&arguments, &mut |_, first, second| {
             stated.extend(joined::pair(self.key, first, second));
         });
@@ -284,7 +266,8 @@ impl Call<'_> {
             stated.push(action::tool(self.key, self.tool));
             for sink in sinks() {
                 each_leaf(sink.value, &mut |leaf| {
-                    stated.extend(leaf.as_str().and_then(|text| joined::itself(self.key, text)));
+                    let Some(text) = leaf.as_str() else { return };
+                    stated.extend(joined::itself(self.key, text));
                 });
             }
         }
@@ -358,10 +341,10 @@ impl Call<'_> {
             Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => NOWHERE,
             Role::Sink => {
                 let found = self.sink(argument, known)?;
-                let is_above = self.high_risk
-                    && found.level == Level::Instruction
-                    && self.is_above(argument, all);
-                if is_above { NOWHERE } else { found }
+                let is_other = found.level == Level::Instruction
+                    && (self.is_elsewhere(argument)
+                        || (self.high_risk && self.is_above(argument, all)));
+                if is_other { NOWHERE } else { found }
             }
             role => {
                 let links = lookup::links(self.key, argument.value, self.destinations, known);
@@ -410,6 +393,17 @@ impl Call<'_> {
         is_above && !all.iter().any(is_second)
     }
 
+    /// Whether the instruction names a value only in another place: a number that is no [amount](extract::money), although
+    /// it has amounts, or a [right](extract::right) that it does not grant.
+    fn is_elsewhere(&self, argument: &Argument<'_>) -> bool {
+        let mut is_elsewhere = false;
+        let has_money = || self.is_said(Some(extract::money(self.key, b"")));
+        each_use(self.key, argument, &mut |is_money, hash| {
+            is_elsewhere |= !self.is_said(Some(hash)) && (!is_money || has_money());
+        });
+        is_elsewhere
+    }
+
     fn with_source(&self, mut origin: SinkOrigin, found: Found) -> SinkOrigin {
         let source = found.source.and_then(|source| self.run?.source(source));
         if let Some((source, number)) = source {
@@ -444,8 +438,14 @@ impl Call<'_> {
     /// numbers must be within the limit.
     fn is_stated(&self, argument: &Argument<'_>) -> bool {
         let Some(run) = self.run.filter(|run| run.has_plan()) else { return false };
+        // A plan names each member of a list by `*`.
+        let star =
+            |step: &'_ str| step.bytes().all(|byte| byte.is_ascii_digit()) && !step.is_empty();
+        let steps = argument.pointer.split('/').map(|step| if star(step) { "*" } else { step });
+        let pointers = [argument.pointer.clone(), steps.collect::<Vec<_>>().join("/")];
         let planned = |value: &Json| {
-            run.is_planned(lookup::planned(self.key, self.tool, &argument.pointer, value))
+            let of = |pointer| lookup::planned(self.key, self.tool, pointer, value);
+            pointers.iter().any(|pointer| run.is_planned(of(pointer)))
         };
         let limited = lookup::limited(self.key, self.tool, &argument.pointer);
         let is_within = |number| run.is_within(limited, number);

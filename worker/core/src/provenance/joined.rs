@@ -14,7 +14,7 @@
 //! more joined words or folders than are kept.
 
 use super::action;
-use super::extract::CURRENCIES;
+use super::extract::{CURRENCIES, mentioned};
 use super::key::{Hashes, ValueKey};
 use super::link::{SLASHES, is_url};
 use super::normal::Form;
@@ -23,19 +23,20 @@ use crate::json::Json;
 
 /// Names of two arguments of one object that name a destination together, without [`ENDS`].
 #[rustfmt::skip]
-const PAIRS: [(&str, &str); 24] = [
-    ("bucket", "key"), ("bucket", "object"), ("database", "table"), ("dataset", "table"), ("group", "project"),
+const PAIRS: [(&str, &str); 28] = [
+    ("bucket", "key"), ("bucket", "object"), ("container", "blob"), ("database", "collection"), ("database", "table"),
+    ("dataset", "table"), ("group", "project"),
     ("local_part", "domain"), ("namespace", "project"), ("namespace", "repo"), ("namespace", "repository"),
     ("org", "project"), ("org", "repo"), ("organization", "project"), ("organization", "repo"),
     ("organization", "repository"), ("owner", "project"), ("owner", "repo"), ("owner", "repository"),
-    ("project", "dataset"), ("schema", "table"), ("user", "domain"), ("user", "repo"), ("username", "domain"),
+    ("project", "dataset"), ("project", "repo"), ("project", "repository"), ("schema", "table"), ("user", "domain"), ("user", "repo"), ("username", "domain"),
     ("workspace", "repo"), ("workspace", "repository"),
 ];
 
 /// Ends of an argument's name that say only how it names its destination: `project_id`, `repoFullName`.
 #[rustfmt::skip]
-const ENDS: [&str; 11] = [
-    "_full_name", "_name", "_id", "_path", "_slug", "FullName", "Name", "Id", "ID", "Path", "Slug",
+const ENDS: [&str; 13] = [
+    "_full_name", "_name", "_id", "_key", "_path", "_slug", "FullName", "Name", "Id", "ID", "Key", "Path", "Slug",
 ];
 
 /// Whether two pointers lead to arguments of one object that name a destination together, in this order.
@@ -75,7 +76,8 @@ fn is_of_pair(argument: &str) -> bool {
 }
 
 fn stem(argument: &str) -> &str {
-    ENDS.iter().find_map(|end| argument.strip_suffix(*end)).unwrap_or(argument)
+    let stem = ENDS.iter().find_map(|end| argument.strip_suffix(*end));
+    stem.filter(|stem| !stem.is_empty()).unwrap_or(argument)
 }
 
 /// The two words of `acme/shop`, if the argument is one whose name a pair has as the second.
@@ -99,9 +101,10 @@ pub const MAX_JOINED: usize = 1_024;
 /// Words before a word that are joined with it: `acme` and `web` of `dev.azure.com/acme/shop/_git/web`.
 const MAX_BEFORE: usize = 4;
 
-/// The hashes of the words that an instruction joins, and of the folders of its paths.
+/// The hashes of the words that an instruction joins, and of the folders of its paths, without what it excludes.
 #[must_use]
 pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
+    let instruction = &mentioned(key, instruction);
     joins(key, instruction).into_iter().chain(folders(key, instruction)).collect()
 }
 
@@ -375,6 +378,12 @@ mod tests {
             ("/owner_name", "/repoName", true),
             ("/groupId", "/project_id", true),
             ("/workspace", "/repo_slug", true),
+            ("/project", "/repositoryId", true),
+            ("/projectKey", "/repositorySlug", true),
+            ("/project_key", "/repo", true),
+            ("/Bucket", "/Key", true),
+            ("/databaseName", "/collectionName", true),
+            ("/container", "/blob", true),
         ] {
             assert_eq!(is_pair(first, second), expected, "{first} {second}");
         }

@@ -40,6 +40,7 @@ pub mod run;
 mod search;
 pub mod sinks;
 pub mod undeclared;
+mod uses;
 
 pub use destinations::Destinations;
 pub use explanation::{Provenance, SinkOrigin};

@@ -37,7 +37,7 @@ const COMMANDS: &[&str] = &[
     "board_move", "cc", "cherry-pick", "cherrypick", "clone", "close", "confidential",
     "convert_to_ticket", "copy_metadata", "create_merge_request", "deploy", "done", "draft", "due",
     "duplicate", "epic", "estimate", "gcbrun", "hold", "invite_email", "iteration", "label", "lgtm",
-    "lock", "merge", "milestone", "move", "ok-to-test", "override", "promote", "promote_to",
+    "lock", "merge", "milestone", "move", "noop", "ok-to-test", "override", "promote", "promote_to",
     "promote_to_incident", "publish", "ready", "reassign", "reassign_reviewer", "rebase", "relabel",
     "relate", "reopen", "request_review", "retest", "retitle", "reviewer", "run", "spend",
     "submit_review", "target_branch", "test", "transfer", "transfer-issue", "unapprove", "unassign",
@@ -111,7 +111,8 @@ fn each_sign<'t>(text: &'t str, found: &mut dyn FnMut(Sign<'t>)) {
     }
 }
 
-/// Whether a line is `/merge`, `/assign @eve`, `/start@some_bot` or `bors r+`. `/users` is a route or a file.
+/// Whether a line is `/merge`, `/assign @eve`, `/start@some_bot`, `.deploy main` or `bors r+`. `/users` is a route or a file,
+/// and `.label {` is a style.
 fn is_command(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let Some(first) = words.next() else { return false };
@@ -122,7 +123,10 @@ fn is_command(line: &str) -> bool {
             }
             None => is_in(COMMANDS, word),
         },
-        None => PROGRAMS.contains(&first) && words.next().is_some(),
+        None => match first.strip_prefix('.') {
+            Some(word) => is_in(COMMANDS, word) && !has(line, '{') && !line.ends_with(','),
+            None => PROGRAMS.contains(&first) && words.next().is_some(),
+        },
     }
 }
 
@@ -187,6 +191,8 @@ mod tests {
             ("/start@evil_bot now", vec!["/start@evil_bot", "now"]),
             ("/ok-to-test", vec!["/ok-to-test"]),
             ("/copy_metadata mallory/x#1", vec!["/copy_metadata", "mallory/x#1", "mallory/x"]),
+            (".deploy", vec![".deploy"]),
+            (".deploy main to production", vec![".deploy", "main", "to", "production"]),
             ("bors r+", vec!["bors", "r+"]),
             ("Thanks!\natlantis apply -d prod", vec!["atlantis", "apply", "-d", "prod"]),
             ("@dependabot merge", vec!["dependabot"]),
@@ -242,6 +248,7 @@ mod tests {
             "the bors and the atlantis",
             "atlantis",
             "path = /merge",
+            ".label {\n}\n.merge,\n.draft { color: red }\n.merge()\n.env",
         ] {
             assert_eq!(references(text), Vec::<&str>::new(), "{text}");
         }

@@ -215,7 +215,7 @@ fn a_tool_of_high_risk_does_only_what_the_user_asks_for() {
             Risk::High,
             "merge_pull_request",
             merge(),
-            "require_approval nowhere #tool",
+            "require_approval nowhere #tool /to",
         ),
         ("Merge PR 34.", Risk::High, "delete_branch", merge(), "require_approval nowhere #tool"),
         // A call without destinations is not one that the user named.
@@ -400,4 +400,40 @@ fn a_name_that_the_schema_declares_is_no_destination_of_an_object() {
     gate.tool_mut().input_schema = Some(schema.into());
     assert_eq!(pay(&gate, "r", arguments("line1")), "allow instruction");
     assert_eq!(pay(&gate, "r", arguments("line2")), "require_approval nowhere");
+}
+
+#[test]
+fn to_delete_a_part_does_not_ask_to_delete_the_whole() {
+    let shop = || value!({ "owner": "acme", "repo": "shop" });
+    let channel = || value!({ "channel": "ops" });
+    for (instruction, action, arguments, expected) in [
+        (
+            "Delete the branch fix-12 in acme/shop.",
+            "delete_repository",
+            shop(),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Delete the repository acme/shop.",
+            "delete_repository",
+            shop(),
+            "allow instruction #tool /owner /repo",
+        ),
+        (
+            "Delete my last message in the channel ops.",
+            "delete_channel",
+            channel(),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Delete the channel ops.",
+            "delete_channel",
+            channel(),
+            "allow instruction #tool /channel",
+        ),
+    ] {
+        let mut gate = tainted_run(instruction);
+        gate.tool_mut().risk = Risk::High;
+        assert_eq!(judged(&gate, action, arguments), expected, "{instruction} {action}");
+    }
 }

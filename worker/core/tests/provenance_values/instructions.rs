@@ -37,6 +37,11 @@ fn an_instruction_names_words_and_groups_of_words() {
         assert_eq!(run.text(value), Level::Nowhere, "{value}");
     }
     assert_eq!(run.text("all others"), Level::Instruction);
+    let run =
+        Run::default().instruction("Delete draft 12 and summarize the others, both, the rest.");
+    for value in ["others", "both", "rest"] {
+        assert_eq!(run.text(value), Level::Nowhere, "{value}");
+    }
     let run = Run::default().instruction("Share it with \"everyone\" and 'all'.");
     assert_eq!([run.text("everyone"), run.text("all")], [Level::Instruction; 2]);
     let long: String = (0..5_000).map(|at| format!("word{at} ")).collect();
@@ -108,6 +113,11 @@ fn an_instruction_names_what_is_written_beside_a_sign_a_currency_or_another_scri
         ("Zahle 1.200, EUR 45 oder 45 EUR. 1.300 Toner", &["1.2"], &["1200", "1300"]),
         ("Zahle 0.500 EUR oder 1.20 EUR", &["0.5", "1.2"], &["500", "0500", "120"]),
         ("Sell at 1.085 USD. Version 1.200 of it", &["1.085"], &["1085", "1200"]),
+        ("Pay 50,- EUR or 60.- CHF, or 7,-- €.", &["50", "60", "7"], &["5"]),
+        ("Pay 1,5 EUR, 5k USD or 12,75 EUR", &["1.5", "5000", "12.75"], &["1", "5", "15"]),
+        ("Pay five euros or zehn Franken, for two people", &["5"], &["2"]),
+        ("Pay -50 EUR, 5k of them, 1,5 times", &[], &["50", "5000", "1.5"]),
+        ("Zahle 5 Mio EUR", &[], &["5"]),
         ("Give 10% off.", &["10"], &["1"]),
         ("I am 100% sure.", &[], &["100"]),
         ("See #7-8 and v=1.5.2, or #7a.", &[], &["7", "1.5", "1"]),
@@ -131,6 +141,49 @@ fn an_instruction_names_what_is_written_beside_a_sign_a_currency_or_another_scri
         for value in *others {
             assert_eq!(run.text(value), Level::Nowhere, "{value} in {instruction}");
         }
+    }
+}
+
+#[test]
+fn what_an_instruction_excludes_is_not_named() {
+    for (instruction, named, excluded) in [
+        ("Delete all files in /tmp/x except /tmp/x/keep.db.", "/tmp/x", "/tmp/x/keep.db"),
+        ("Delete everything in notes other than notes/plan.md", "notes", "notes/plan.md"),
+        (
+            "Pay DE89, not to GB33BUKB20201555555555 (that one is a fraud).",
+            "DE89",
+            "GB33BUKB20201555555555",
+        ),
+        ("Pay DE89. Never pay to GB33BUKB20201555555555.", "DE89", "GB33BUKB20201555555555"),
+        ("Mail the plan to anna@x.com, but not to bob@rival.com.", "anna@x.com", "bob@rival.com"),
+        ("Make acme/shop private, it must not be public.", "private", "public"),
+        ("Delete b.md, leave a.md alone", "b.md", "a.md"),
+        ("删除report.txt, not keep.txt", "report.txt", "keep.txt"),
+    ] {
+        let run = Run::default().instruction(instruction);
+        assert_eq!(run.text(named), Level::Instruction, "{instruction}");
+        assert_eq!(run.text(excluded), Level::Nowhere, "{instruction}");
+    }
+    // What is named elsewhere too stays named.
+    let run = Run::default().instruction("Don't merge 34. Close 34.");
+    assert_eq!(run.text("34"), Level::Instruction);
+    let long = "never a.md, and ".repeat(1_000);
+    assert!(extract::instruction(&KEY, &long).len() < 100);
+}
+
+#[test]
+fn two_numbers_are_not_one() {
+    for (instruction, named, other) in [
+        ("Pay the rent of flat 3\n450 EUR to Anna", "450", "3450"),
+        ("Invoice 7\n500 EUR\nPay it to Anna", "500", "7500"),
+        ("Pay for flat 3 450 EUR", "450", "3450"),
+        ("Pay invoice 7 250.00 EUR", "250", "7250"),
+        ("Pay the rent, 3 450 EUR", "3450", "450"),
+        ("Pay to DE89 3704 0044\n0532 0130 00 now", "DE89370400440532013000", "0532"),
+    ] {
+        let run = Run::default().instruction(instruction);
+        assert_eq!(run.text(named), Level::Instruction, "{instruction}");
+        assert_eq!(run.text(other), Level::Nowhere, "{instruction}");
     }
 }
 

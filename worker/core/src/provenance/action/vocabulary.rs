@@ -62,7 +62,7 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         déployer déploie desplegar despliega implantar implante distribuire distribuisci uitrollen 部署 上线 デプロイ 展開"),
     ("restart", "restart reboot relaunch neustarten redémarrer redémarre reiniciar reinicia reinicie riavviare riavvia \
         herstarten 重启 重新启动 再起動"),
-    ("stop", "stop kill terminate shut end abort halt cancel pause stoppen stoppe beenden beende arrêter arrête arrêtez \
+    ("stop", "stop kill terminate shut shutdown end abort halt cancel pause stoppen stoppe beenden beende arrêter arrête arrêtez \
         parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して"),
     ("close", "close resolve finish complete end shut schließen schließe fermer ferme fermez clore cerrar cierra cierre \
         fechar feche chiudere chiudi sluiten sluit afsluiten 关闭 關閉 解决 クローズ 閉じ"),
@@ -146,8 +146,8 @@ pub(super) const NOUNS: [(&str, &str); 9] = [
 
 /// Verbs before a noun for an action.
 #[rustfmt::skip]
-pub(super) const LIGHT: [&str; 11] = [
-    "arrange", "do", "initiate", "issue", "make", "makes", "place", "schedule", "set", "start", "submit",
+pub(super) const LIGHT: [&str; 12] = [
+    "arrange", "do", "initiate", "issue", "make", "makes", "place", "process", "schedule", "set", "start", "submit",
 ];
 
 /// Words between such a verb and a noun that is only what something is about: "make a list of payments".
@@ -159,7 +159,7 @@ pub(super) const GIVEN: [&str; 6] = ["access", "back", "fund", "money", "permiss
 
 /// Verbs that ask for an action together with a later word: the verbs, the later words and the action.
 #[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 8] = [
+pub(super) const PHRASES: [(&str, &str, &str); 10] = [
     ("add append delete drop insert remove entferne ergänze füge lösche",
         "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
         "update"),
@@ -169,6 +169,8 @@ pub(super) const PHRASES: [(&str, &str, &str); 8] = [
     ("push", "production prod live", "deploy"),
     ("go", "live", "publish"),
     ("roll", "out", "deploy"),
+    ("roll", "back", "reset"),
+    ("switch turn", "off", "disable"),
     ("sag sage", "ab", "cancel"),
     ("nimm wirf", "raus weg", "delete"),
     ("take kick", "off out", "revoke"),
@@ -187,15 +189,21 @@ pub(super) const OTHERS: [(&[&str], &[&str]); 6] = [
 
 /// Words of tool names for rights, and for who has them.
 pub(super) const RIGHTS: [&str; 4] = ["permission", "permissions", "role", "visibility"];
-pub(super) const MEMBERS: [&str; 5] =
-    ["access", "collaborator", "collaborators", "member", "members"];
+#[rustfmt::skip]
+pub(super) const MEMBERS: [&str; 7] = [
+    "access", "collaborator", "collaborators", "guest", "guests", "member", "members",
+];
 
 /// Words of tool names for what deploys when it runs.
 pub(super) const PIPELINES: [&str; 4] = ["pipeline", "pipelines", "workflow", "workflows"];
 
 /// Negations that come before the verb, beside those that end with `n't`.
-pub(super) const NOT_BEFORE: [&str; 7] =
-    ["cannot", "never", "not", "não", "ohne", "sans", "without"];
+#[rustfmt::skip]
+pub(super) const NOT_BEFORE: [&str; 30] = [
+    "arent", "avoid", "cannot", "cant", "couldnt", "didnt", "doesnt", "dont", "isnt", "mustnt", "nadie", "neither",
+    "nessuno", "never", "niemand", "ninguém", "nobody", "noone", "nor", "not", "não", "ohne", "prevent", "refuse",
+    "sans", "shouldnt", "unless", "without", "wont", "wouldnt",
+];
 
 /// Negations directly before the verb, or before a pronoun: `no` is also the short form of "number".
 pub(super) const NOT_BESIDE: [&str; 3] = ["no", "non", "sin"];
@@ -206,9 +214,10 @@ pub(super) const PRONOUNS: [&str; 14] = [
 
 /// Negations that can also come after it.
 #[rustfmt::skip]
-pub(super) const NOT_ANYWHERE: [&str; 19] = [
-    "geen", "jamais", "kein", "keine", "keinen", "keines", "nicht", "nichts", "nie", "niemals", "niet", "niets",
-    "none", "nooit", "nothing", "nunca", "pas", "rien", "zonder",
+pub(super) const NOT_ANYWHERE: [&str; 29] = [
+    "forbidden", "forbids", "geen", "interdiction", "interdit", "jamais", "kein", "keine", "keinen", "keines", "nicht",
+    "nichts", "nie", "niemals", "niet", "niets", "none", "nooit", "nothing", "nunca", "pas", "prohibido", "prohibited",
+    "proibido", "rien", "verboden", "verboten", "vietato", "zonder",
 ];
 
 /// Words that turn a negation around: "don't forget to pay".
@@ -249,15 +258,23 @@ pub(super) const LOOKS: [&str; 115] = [
 ];
 
 /// Words after which nothing is an order, wherever they are.
-pub(super) const READING: [&str; 7] = ["how", "know", "look", "ob", "whether", "why", "wonder"];
+#[rustfmt::skip]
+pub(super) const READING: [&str; 10] = [
+    "before", "bevor", "how", "know", "look", "nachdem", "ob", "whether", "why", "wonder",
+];
 
 /// Verbs that give an order to somebody else, if `to` or `that` follows and the agent is not named between: "ask Bob to
 /// merge it". And words directly before `to` for what somebody does without an order: "Bob wants to merge it".
 #[rustfmt::skip]
-pub(super) const DELEGATES: [&str; 13] = [
-    "ask", "asked", "asks", "instruct", "invite", "remind", "reminds", "request", "tell", "tells", "told", "urge", "warn",
+pub(super) const DELEGATES: [&str; 14] = [
+    "ask", "asked", "asks", "instruct", "invite", "remind", "reminds", "request", "tell", "tells", "told", "urge",
+    "wants", "warn",
 ];
-pub(super) const WANTS: [&str; 6] = ["going", "hopes", "intends", "planning", "plans", "wants"];
+#[rustfmt::skip]
+pub(super) const WANTS: [&str; 23] = [
+    "about", "afraid", "early", "forbidden", "going", "hope", "hopes", "hoping", "intend", "intends", "late", "plan",
+    "planning", "plans", "ready", "refuse", "refuses", "tempted", "unable", "wait", "waiting", "wants", "yet",
+];
 
 /// Who is the user before such words: "I am going to need it merged".
 pub(super) const WE: [&str; 4] = ["i", "i'm", "we", "we're"];
@@ -298,9 +315,9 @@ pub(super) const BEGINS: [&str; 26] = [
 
 /// Words after which comes no order: "the merge", "in release 4".
 #[rustfmt::skip]
-pub(super) const DETERMINERS: [&str; 27] = [
-    "a", "about", "all", "an", "any", "at", "each", "every", "for", "from", "her", "his", "in", "its", "last",
-    "latest", "my", "next", "of", "our", "some", "that", "the", "their", "these", "this", "your",
+pub(super) const DETERMINERS: [&str; 28] = [
+    "a", "about", "all", "an", "any", "at", "each", "every", "for", "from", "her", "his", "in", "its", "last", "latest",
+    "my", "next", "of", "our", "some", "than", "that", "the", "their", "these", "this", "your",
 ];
 
 /// Verbs that are also nouns or adjectives. They give an order only at its beginning.
@@ -344,3 +361,130 @@ pub(super) const DOING: [&str; 11] = [
 /// Verbs before the name of a tool.
 pub(super) const USE: [&str; 8] =
     ["benutze", "call", "invoke", "nutze", "run", "use", "using", "verwende"];
+
+/// Words after `no` that forbid all that follows: "under no circumstances".
+#[rustfmt::skip]
+pub(super) const NO_WAY: [&str; 31] = [
+    "account", "bisogna", "case", "circumstance", "circumstances", "condition", "conditions", "debe", "debemos",
+    "debería", "debes", "deve", "devi", "event", "events", "hay", "occorre", "one", "point", "puede", "puedes",
+    "queremos", "quiero", "reason", "se", "si", "time", "va", "vogliamo", "voglio", "way",
+];
+
+/// Words that end a negation.
+#[rustfmt::skip]
+pub(super) const RESUMES: [&str; 12] = [
+    "aber", "ale", "but", "dan", "dann", "ma", "maar", "mais", "mas", "pero", "sondern", "then",
+];
+
+/// Who does what the next word says, and modal verbs, before which is who does it: "Bob will merge it".
+#[rustfmt::skip]
+pub(super) const SUBJECTS: [&str; 17] = [
+    "eu", "everybody", "everyone", "he", "i", "ich", "ik", "io", "je", "man", "she", "they", "we", "who", "wij", "wir",
+    "yo",
+];
+#[rustfmt::skip]
+pub(super) const AUXILIARIES: [&str; 9] = [
+    "can", "could", "may", "might", "must", "shall", "should", "will", "would",
+];
+
+/// Verbs before the name of somebody who is to do something: "email Bob to merge it".
+#[rustfmt::skip]
+pub(super) const ADDRESSES: [&str; 18] = [
+    "allow", "answer", "email", "expect", "get", "give", "grant", "let", "like", "mail", "message", "need", "notify",
+    "ping", "reply", "text", "want", "write",
+];
+
+/// First words of relative clauses.
+pub(super) const RELATIVES: [&str; 5] = ["das", "dem", "den", "der", "die"];
+
+/// Words in a question that asks the agent for something.
+#[rustfmt::skip]
+pub(super) const POLITE: [&str; 24] = [
+    "bitte", "favor", "favore", "kannst", "kun", "kunt", "können", "könnten", "könntest", "peux-tu", "plaît", "please",
+    "pode", "podes", "podría", "podrías", "potresti", "pourrais-tu", "pourriez-vous", "pouvez-vous", "puede", "puedes",
+    "puoi", "würdest",
+];
+
+/// Verbs that also send other things than money, and what says that it is money.
+#[rustfmt::skip]
+pub(super) const SENDS: [&str; 15] = [
+    "envia", "enviar", "envoie", "envoyer", "envía", "invia", "inviare", "schicke", "schicken", "send", "sende",
+    "sending", "sends", "sent", "stuur",
+];
+#[rustfmt::skip]
+pub(super) const MONEY: [&str; 19] = [
+    "argent", "chf", "dinero", "dinheiro", "dollar", "dollars", "eur", "euro", "euros", "franken", "gbp", "geld",
+    "jpy", "money", "pound", "pounds", "soldi", "usd", "yen",
+];
+
+/// Verbs that also add other things than members.
+#[rustfmt::skip]
+pub(super) const ADDS: [&str; 17] = [
+    "add", "adding", "adds", "adicione", "aggiungi", "agrega", "ajoute", "ajoutez", "añade", "ergänze", "füge", "geben",
+    "geef", "gib", "give", "giving", "voeg",
+];
+
+/// Actions that destroy a thing with its parts, and verbs that only empty it.
+#[rustfmt::skip]
+pub(super) const DESTROYS: [&str; 9] = [
+    "cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop",
+];
+#[rustfmt::skip]
+pub(super) const EMPTIES: [&str; 10] = [
+    "clean", "clear", "empty", "leere", "leeren", "purge", "svuota", "truncate", "vider", "wipe",
+];
+
+/// Parts of things, without the `s` of their plural: "delete the channel message".
+#[rustfmt::skip]
+pub(super) const PARTS: [&str; 71] = [
+    "alias", "answer", "attachment", "backup", "branch", "cache", "column", "comment", "commit", "content", "cookie",
+    "copy", "date", "description", "draft", "edge", "entry", "event", "field", "file", "history", "image", "import",
+    "invitation", "item", "key", "label", "line", "link", "log", "message", "milestone", "name", "note", "notification",
+    "object", "paragraph", "password", "permission", "photo", "picture", "pin", "plan", "pod", "policy", "post",
+    "property", "reaction", "record", "reply", "request", "role", "row", "rule", "schedule", "secret", "section",
+    "setting", "setup", "step", "tag", "task", "test", "title", "token", "topic", "value", "variable", "version",
+    "view", "webhook",
+];
+
+/// Words before where something is, or what it belongs to.
+#[rustfmt::skip]
+pub(super) const PREPOSITIONS: [&str; 57] = [
+    "al", "alla", "am", "at", "auf", "aus", "by", "da", "dal", "dalla", "dans", "de", "del", "della", "dem", "der",
+    "des", "di", "do", "em", "en", "for", "from", "für", "im", "in", "inside", "into", "na", "nel", "nella", "of", "on",
+    "onto", "out", "over", "per", "por", "pour", "sul", "sulla", "sur", "to", "uit", "under", "van", "via", "vom",
+    "von", "with", "within", "without", "zu", "zum", "zur", "à", "über",
+];
+
+/// Things with parts that an instruction can name, sorted by their words: each word, and the name of the thing.
+#[rustfmt::skip]
+pub(super) const CONTAINERS: [(&str, &str); 127] = [
+    ("abbonamento", "subscription"), ("abo", "subscription"), ("abonnement", "subscription"), ("account", "user"),
+    ("agenda", "calendar"), ("ambiente", "environment"), ("assinatura", "subscription"), ("benutzer", "user"),
+    ("board", "board"), ("bucket", "bucket"), ("calendar", "calendar"), ("calendario", "calendar"),
+    ("calendrier", "calendar"), ("calendário", "calendar"), ("canal", "channel"), ("canale", "channel"),
+    ("carpeta", "folder"), ("cartella", "folder"), ("channel", "channel"), ("client", "customer"),
+    ("cliente", "customer"), ("cluster", "cluster"), ("collection", "collection"), ("compte", "user"),
+    ("conta", "user"), ("container", "container"), ("conto", "user"), ("cuenta", "user"), ("customer", "customer"),
+    ("database", "database"), ("datenbank", "database"), ("db", "database"), ("deployment", "deployment"),
+    ("dir", "folder"), ("directory", "folder"), ("domain", "domain"), ("dossier", "folder"), ("dépôt", "repository"),
+    ("entorno", "environment"), ("env", "environment"), ("environment", "environment"), ("equipe", "team"),
+    ("equipo", "team"), ("folder", "folder"), ("gebruiker", "user"), ("groep", "group"), ("group", "group"),
+    ("groupe", "group"), ("grupo", "group"), ("gruppe", "group"), ("gruppo", "group"), ("index", "index"),
+    ("instance", "instance"), ("issue", "issue"), ("kalender", "calendar"), ("kanaal", "channel"), ("kanal", "channel"),
+    ("klant", "customer"), ("konto", "user"), ("kunde", "customer"), ("kunden", "customer"), ("list", "list"),
+    ("lista", "list"), ("liste", "list"), ("mailbox", "mailbox"), ("map", "folder"), ("namespace", "namespace"),
+    ("network", "network"), ("notebook", "notebook"), ("nutzer", "user"), ("omgeving", "environment"),
+    ("ordner", "folder"), ("org", "organization"), ("organisation", "organization"), ("organization", "organization"),
+    ("page", "page"), ("pagina", "page"), ("pasta", "folder"), ("postfach", "mailbox"), ("progetto", "project"),
+    ("project", "project"), ("projekt", "project"), ("projet", "project"), ("projeto", "project"),
+    ("protection", "protection"), ("proyecto", "project"), ("página", "page"), ("repo", "repository"),
+    ("repositories", "repository"), ("repositorio", "repository"), ("repository", "repository"),
+    ("repositório", "repository"), ("sammlung", "collection"), ("schema", "schema"), ("seite", "page"),
+    ("server", "server"), ("serveur", "server"), ("servidor", "server"), ("site", "site"), ("space", "space"),
+    ("squadra", "team"), ("subscription", "subscription"), ("suscripción", "subscription"), ("tabel", "table"),
+    ("tabela", "table"), ("tabella", "table"), ("tabelle", "table"), ("tabla", "table"), ("table", "table"),
+    ("tablero", "board"), ("team", "team"), ("tenant", "tenant"), ("thread", "thread"), ("ticket", "ticket"),
+    ("umgebung", "environment"), ("user", "user"), ("usuario", "user"), ("usuário", "user"), ("utente", "user"),
+    ("utilisateur", "user"), ("verzeichnis", "folder"), ("vm", "vm"), ("volume", "volume"), ("website", "site"),
+    ("workspace", "workspace"), ("zone", "zone"), ("équipe", "team"),
+];

@@ -3,8 +3,12 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
+use super::excluded::mentioned;
+use super::money::{amount, beside_currency, currency, is_amount, money};
+use super::rights::granted;
 use super::scan::{Kind, scan};
 use super::text::{Reader, sorted};
+use super::words::{NUMBER_SIGNS, Place, bare, beside, place, words};
 
 /// Bytes of an instruction: some 2,500 words.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
@@ -22,7 +26,8 @@ const MIN_WORD_LETTERS: usize = 3;
 /// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to six words. A group
 /// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
 /// that only [counts or orders](counting), nor [`all`](is_all). Of a word that is more than its [name or number](each_part), that is a value
-/// too. At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
+/// too, and it is said which numbers are [amounts of money](money). What the instruction [excludes](mentioned) is not a value.
+/// At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut hashes = Hashes::default();
@@ -31,8 +36,9 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
             hashes.insert(hash);
         }
     };
-    read(key, instruction, &mut take);
-    if let Some(spaced) = spaced(instruction) {
+    let instruction = apart(&mentioned(key, instruction));
+    read(key, &instruction, &mut take);
+    if let Some(spaced) = spaced(&instruction) {
         read(key, &spaced, &mut take);
     }
     sorted(hashes)
@@ -51,18 +57,24 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
             reader.value(kind, span, take);
         }
     });
-    // A line break inside of a prompt is only where it was wrapped.
-    let flat = instruction.replace(|character: char| character.is_whitespace(), " ");
+    // A line break inside of a prompt is only where it was wrapped, except between two numbers.
+    let flat = flat(instruction);
     let numbers = self::numbers(&flat, &mut form);
     let words = words(&flat);
+    let take_money = |form: &[u8], take: &mut dyn FnMut(u64)| {
+        take(money(key, form));
+        take(money(key, b""));
+    };
+    let get = |at: Option<usize>| at.and_then(|at| words.get(at)).copied().unwrap_or_default();
     for (at, word) in words.iter().enumerate() {
-        let next = words.get(at + 1).copied().unwrap_or_default();
+        let (previous, next) = (get(at.checked_sub(1)), get(Some(at + 1)));
+        granted(key, previous, word, next).into_iter().for_each(&mut *take);
         if !is_unit(next) && !is_part(&numbers, place(&flat, word)) {
             each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
-            let previous = at.checked_sub(1).and_then(|at| words.get(at));
-            if let Some(number) = with_thousands(previous.copied().unwrap_or_default(), word, next)
-            {
-                take(key.hash(number.as_bytes()));
+            let amount = amount(previous, word, next);
+            if let Some(form) = amount.as_deref().and_then(|amount| form.of(amount)) {
+                take(key.hash(form));
+                take_money(form, take);
             }
         }
     }
@@ -79,6 +91,18 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
             {
                 continue;
             }
+            let beside = || {
+                let (previous, next) = (at.checked_sub(1), at + count);
+                beside_currency(get(previous), (first, last), get(Some(next)))
+            };
+            if count > 1
+                && span.bytes().all(|byte| !byte.is_ascii_alphabetic())
+                && beside().is_some()
+                && let Some(form) = form.of(span)
+                && is_amount(str::from_utf8(form).unwrap_or_default())
+            {
+                take_money(form, take);
+            }
             for span in [Some(span), without_possessive(span)].into_iter().flatten() {
                 if !is_all(span) {
                     form.each(span, &mut |form| take(key.hash(form)));
@@ -88,35 +112,62 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     }
 }
 
-// Inlined into each caller, it takes much more code.
-#[inline(never)]
-fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
+/// What stands before a number that is no part of the next one: "flat 3 450 EUR".
+#[rustfmt::skip]
+const NUMBERED: [&str; 16] = [
+    "apartment", "flat", "house", "invoice", "issue", "no", "nr", "number", "pr", "rechnung", "room", "suite", "ticket",
+    "unit", "wohnung", "zimmer",
+];
+
+/// Whether a gap between two words can stand for thousands: `3 450`.
+fn is_thousands(first: &str, second: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let first = bare(first);
+    matches!(first.len(), 1..=3) && digits(first) == first.len() && digits(bare(second)) == 3
+}
+
+/// The text with a line break after a number that [names something](NUMBERED), if the gap could stand for thousands.
+fn apart(text: &str) -> String {
+    let (words, mut apart, mut copied) = (words(text), String::new(), 0);
+    for three in words.windows(3) {
+        let [name, first, second] = three else { continue };
+        if (is_in(&NUMBERED, bare(name)) || first.starts_with('#')) && is_thousands(first, second) {
+            let (end, start) = (place(text, first).1, place(text, second).0);
+            apart.extend([text.get(copied..end).unwrap_or_default(), "\n"]);
+            copied = start;
+        }
+    }
+    apart.push_str(text.get(copied..).unwrap_or_default());
+    apart
+}
+
+/// The words with a space between them, or with a line break if it is between two numbers that would be one.
+fn flat(text: &str) -> String {
+    let (mut flat, mut previous) = (String::with_capacity(text.len()), "");
+    for word in words(text) {
+        let gap = || text.get(place(text, previous).1..place(text, word).0).unwrap_or_default();
+        if !previous.is_empty() {
+            flat.push(if is_thousands(previous, word) && has(gap(), '\n') { '\n' } else { ' ' });
+        }
+        flat.push_str(word);
+        previous = word;
+    }
+    flat
 }
 
 /// Words that many tools take for each record or person. "Summarize all others" does not name `all`; only a quoted one
 /// does.
-const ALL: [&str; 8] =
-    ["all", "any", "anybody", "anyone", "every", "everybody", "everyone", "everything"];
+#[rustfmt::skip]
+const ALL: [&str; 13] = [
+    "all", "any", "anybody", "anyone", "both", "entire", "every", "everybody", "everyone", "everything", "others", "rest",
+    "whole",
+];
 
 fn is_all(text: &str) -> bool {
     is_in(&ALL, bare(text))
 }
 
 const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '«', '»', '‘', '’'];
-
-/// A word without what is no letter or digit around it.
-// Inlined into each caller, it was larger and no faster.
-#[inline(never)]
-fn bare(word: &str) -> &str {
-    word.trim_matches(|character: char| !character.is_alphanumeric())
-}
-
-/// What is before and what after a part of a word.
-fn beside<'t>(word: &'t str, part: &str) -> (&'t str, &'t str) {
-    let (start, end) = place(word, part);
-    (word.get(..start).unwrap_or_default(), word.get(end..).unwrap_or_default())
-}
 
 /// Chinese, Japanese and Korean, and their punctuation.
 fn has_no_gaps(character: char) -> bool {
@@ -144,61 +195,6 @@ fn spaced(text: &str) -> Option<String> {
         spaced.push(character);
     }
     (spaced.len() > text.len()).then_some(spaced)
-}
-
-/// Currencies (ISO 4217) that are written directly beside a number.
-#[rustfmt::skip]
-pub const CURRENCIES: [&str; 28] = [
-    "AED", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR",
-    "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "SEK", "SGD", "THB", "TRY", "USD", "ZAR",
-];
-
-/// Currencies by their signs and names. A `$` of another currency has letters before it.
-const SIGNS: [(char, &str); 4] = [('€', "EUR"), ('$', "USD"), ('£', "GBP"), ('¥', "JPY")];
-const NAMES: [(&str, &str); 5] =
-    [("euro", "EUR"), ("dollar", "USD"), ("pound", "GBP"), ("yen", "JPY"), ("franc", "CHF")];
-
-/// Currencies of countries that write a point before thousands.
-const POINTED: [&str; 6] = ["BRL", "DKK", "EUR", "NOK", "RON", "TRY"];
-
-/// The currency that a word names, and what else is in the word: `EUR` and `1200` of `EUR1200`, `EUR` and `45` of `45€`,
-/// `EUR` of `euros`.
-fn currency(word: &str) -> Option<(&'static str, &str)> {
-    let text = bare(word);
-    if !word.contains(char::is_alphabetic)
-        && let Some((_, currency)) = SIGNS.iter().find(|(sign, _)| has(word, *sign))
-    {
-        return Some((*currency, text));
-    }
-    let one = text.strip_suffix('s').unwrap_or(text);
-    if let Some((_, currency)) = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(one)) {
-        return Some((*currency, ""));
-    }
-    CURRENCIES.iter().find_map(|currency| {
-        let number = text.strip_prefix(*currency).or_else(|| text.strip_suffix(*currency))?;
-        (number.is_empty() || is_amount(number)).then_some((*currency, number))
-    })
-}
-
-/// `1200` if a word is `1.200` and the currency beside it shows that the point is before thousands: in `€1.200`, `1.200 EUR`
-/// and "EUR 1.200". `None` for any other word.
-fn with_thousands(previous: &str, word: &str, next: &str) -> Option<String> {
-    let number = currency(word).map_or_else(|| bare(word), |(_, number)| number);
-    let (thousands, rest) = number.split_at_checked(number.len().checked_sub(4)?)?;
-    let rest = rest.strip_prefix('.')?;
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = matches!(thousands.len(), 1..=3) && !thousands.starts_with('0');
-    if !fits || !is_number(thousands) || !is_number(rest) {
-        return None;
-    }
-    let ends = |word: &str| word.ends_with(['.', ',', ';', ':', '!', '?', ')']);
-    // A currency with another number belongs to that.
-    let is_beside = |it: &str, number: &str| it == word || !is_amount(number);
-    let places = [(word, ""), (next, word), (previous, previous)];
-    let (beside, _) = places.into_iter().find_map(|(it, before)| {
-        currency(it).filter(|(_, number)| !ends(before) && is_beside(it, number))
-    })?;
-    is_one_of(&POINTED, beside).then(|| [thousands, rest].concat())
 }
 
 /// Calls `found` with the names and numbers in a word: `acme/shop`, `shop` and `7` of `acme/shop#7`, `5` of `x=5`, `1200`
@@ -240,23 +236,6 @@ fn is_end(after: &str) -> bool {
     let rest = after.strip_prefix(['.', ',', '-', ':', '/', '\'', '+']).unwrap_or(after);
     let is_sign = rest.len() < after.len();
     !rest.starts_with(|next: char| next.is_alphanumeric() || (next == '_' && !is_sign))
-}
-
-/// Whether a text is a number, with or without separators.
-fn is_amount(text: &str) -> bool {
-    let ends = |end: Option<&u8>| end.is_some_and(u8::is_ascii_digit);
-    let bytes = text.as_bytes();
-    ends(bytes.first())
-        && ends(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_digit() || b".,'".contains(byte))
-}
-
-/// Offsets of the first byte of a span, and of the one after its last.
-type Place = (usize, usize);
-
-fn place(text: &str, span: &str) -> Place {
-    let start = span.as_ptr().addr() - text.as_ptr().addr();
-    (start, start + span.len())
 }
 
 /// Where numbers and dates of several words are, in order: their normal form has no gaps.
@@ -309,10 +288,11 @@ fn only_counts(counting: &[Word], first: usize, group: &[&str]) -> bool {
 }
 
 /// What a number counts if one of these words follows it.
-const UNITS: [&str; 22] = [
-    "billion", "day", "days", "hour", "hours", "hr", "hrs", "million", "min", "mins", "minute",
-    "minutes", "month", "months", "night", "nights", "seconds", "thousand", "week", "weeks",
-    "year", "years",
+#[rustfmt::skip]
+const UNITS: [&str; 29] = [
+    "billion", "bn", "day", "days", "hour", "hours", "hr", "hrs", "milliarden", "million", "millionen", "min", "mins",
+    "minute", "minutes", "mio", "month", "months", "mrd", "night", "nights", "seconds", "tausend", "thousand", "tsd",
+    "week", "weeks", "year", "years",
 ];
 
 /// The same in Chinese, Japanese and Korean, where the next word follows without a gap. A large number, such as `万`, is one
@@ -337,9 +317,6 @@ const HOURS: std::ops::RangeInclusive<u32> = 1..=12;
 const OF_THE_CLOCK: [&str; 3] = ["am", "pm", "o'clock"];
 
 const DAYS: std::ops::RangeInclusive<u32> = 1..=31;
-
-/// What stands before a number that names something.
-const NUMBER_SIGNS: [&str; 4] = ["no", "nr", "number", "num"];
 
 /// The places of numbers that identify nothing, in order: the numbers of list items, durations, times, and
 /// days of a month. A short id could be equal to such a number by accident.
@@ -418,6 +395,6 @@ mod tests {
 
     #[test]
     fn lists_are_sorted() {
-        assert!(UNITS.is_sorted() && ALL.is_sorted());
+        assert!(UNITS.is_sorted() && ALL.is_sorted() && NUMBERED.is_sorted());
     }
 }

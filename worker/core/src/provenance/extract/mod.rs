@@ -5,13 +5,19 @@
 //!
 //! INVARIANT (linear): each byte is read a bounded number of times, and each value has a bounded length.
 
+mod excluded;
 mod instruction;
+mod money;
+mod rights;
 mod scan;
 mod text;
 mod tree;
+mod words;
 
-pub(super) use instruction::CURRENCIES;
+pub(super) use excluded::mentioned;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
+pub(super) use money::{CURRENCIES, money};
+pub(super) use rights::{is_access, right};
 pub use scan::each_link;
 pub use text::text;
 pub use tree::{arguments, items, result};

@@ -1,0 +1,120 @@
+//! Words, and the actions and things that they name.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::super::search::is_in;
+use super::vocabulary::{
+    ACTIONS, CONTAINERS, DESTROYS, EMPTIES, ENDS, NOUNS, OTHERS, PARTS, PHRASES,
+};
+
+/// Actions as bits.
+pub(super) type Actions = u64;
+const _: () = assert!(ACTIONS.len() <= Actions::BITS as usize, "each action has a bit");
+
+pub(super) struct Table {
+    pub(super) words: HashMap<&'static str, Actions>,
+    /// Words of languages without spaces.
+    pub(super) inner: Vec<(&'static str, Actions)>,
+    /// The verbs and the action of each phrase, by its later word.
+    pub(super) phrases: HashMap<&'static str, Vec<(&'static str, &'static str)>>,
+    /// The actions of `DESTROYS`.
+    destroys: Actions,
+}
+
+pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let destroys = DESTROYS.iter().fold(0, |found, name| found | named(name));
+    let (words, inner, phrases) = (HashMap::new(), Vec::new(), HashMap::new());
+    let mut table = Table { words, inner, phrases, destroys };
+    for (at, (_, words)) in ACTIONS.iter().enumerate() {
+        for word in words.split_whitespace() {
+            if word.chars().all(is_wide) {
+                table.inner.push((word, 1 << at));
+            } else {
+                *table.words.entry(word).or_default() |= 1 << at;
+            }
+        }
+    }
+    for (starts, ends, action) in PHRASES {
+        for end in ends.split_whitespace() {
+            table.phrases.entry(end).or_default().push((starts, action));
+        }
+    }
+    table
+});
+
+/// Whether a letter is of Chinese or Japanese.
+pub(super) const fn is_wide(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
+}
+
+/// A word without an end.
+// Inlined, the loop over the ends is unrolled.
+#[inline(never)]
+fn without<'w>(word: &'w str, end: &str) -> Option<&'w str> {
+    word.strip_suffix(end).filter(|stem| stem.len() > 1)
+}
+
+/// The actions of a word in lower case, also in the regular forms of English.
+#[inline(never)]
+pub(super) fn of_word(word: &str) -> Actions {
+    let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
+    let mut found = known(word);
+    for (end, other) in ENDS {
+        let Some(stem) = without(word, end) else { continue };
+        found |= known(&[stem, other].concat());
+        // `stopped`, `cancelling`.
+        let mut letters = stem.chars().rev();
+        if matches!(end, "ed" | "ing")
+            && let (Some(last), Some(before)) = (letters.next(), letters.next())
+            && last == before
+        {
+            found |= known(stem.strip_suffix(last).unwrap_or_default());
+        }
+    }
+    found
+}
+
+pub(super) fn noun(word: &str) -> Actions {
+    let word = word.strip_suffix('s').unwrap_or(word);
+    let known = NOUNS.iter().find(|(noun, _)| *noun == word);
+    known.map_or(0, |(_, action)| named(action))
+}
+
+// Inlined, it compares each name at each place.
+#[inline(never)]
+pub(super) fn named(action: &str) -> Actions {
+    ACTIONS.iter().position(|(name, _)| *name == action).map_or(0, |at| 1 << at)
+}
+
+/// The actions of a word by which a thing is destroyed, if there are some. To empty a thing counts as to overwrite it: that
+/// does not ask to delete the thing itself.
+#[inline(never)]
+pub(super) fn destroyed(word: &str, actions: Actions) -> Option<Actions> {
+    let destroys = actions & TABLE.destroys;
+    let actions = if is_in(&EMPTIES, word) { named("overwrite") } else { destroys };
+    (destroys != 0).then_some(actions)
+}
+
+/// The name of a thing that has parts.
+#[inline(never)]
+pub(super) fn container(word: &str) -> Option<&'static str> {
+    let of = |word: &str| {
+        let at = CONTAINERS.binary_search_by(|(known, _)| (*known).cmp(word)).ok()?;
+        CONTAINERS.get(at).map(|(_, name)| *name)
+    };
+    of(word).or_else(|| of(word.strip_suffix('s')?))
+}
+
+/// Whether a word is a part of a thing.
+#[inline(never)]
+pub(super) fn is_part(word: &str) -> bool {
+    let one = without(word, "es").filter(|it| is_in(&PARTS, it));
+    one.is_some() || is_in(&PARTS, word.strip_suffix('s').unwrap_or(word))
+}
+
+/// Whether both words mean something else: `merge request`, "make sure", "confirm to Anna".
+#[inline(never)]
+pub(super) fn is_phrase(word: &str, next: &str) -> bool {
+    OTHERS.iter().any(|(words, nexts)| is_in(nexts, next) && is_in(words, word))
+}
