@@ -9,7 +9,7 @@ pub fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// A word without what is no letter or digit around it.
+/// A word without the characters around it that are neither letters nor digits.
 // Inlined into each caller, it was larger and no faster.
 #[inline(never)]
 pub fn bare(word: &str) -> &str {
