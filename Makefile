@@ -24,8 +24,8 @@ test-worker: wasm cli nginx prometheus
 	@clients="$$(scripts/clients.sh)" && env $$clients npm run --silent test
 
 fuzz: setup ## random chains of warrants beside the reference implementation, and random texts for the shield, some ten minutes each
-	GATEWARD_FUZZ_CASES=1300000 cargo test --package gateward-core --test warrants
-	GATEWARD_FUZZ_CASES=250000 cargo test --package gateward-core --test shield
+	GATEWARD_FUZZ_CASES=1300000 cargo test --package gateward-core --test all warrants::
+	GATEWARD_FUZZ_CASES=250000 cargo test --package gateward-core --test all shield::
 
 shield-report: setup ## fetch public corpora and print what the shield finds in them, and in the project's own
 	@npm run --silent shield-corpora

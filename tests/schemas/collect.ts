@@ -2,7 +2,7 @@
 // not need it.
 //
 //     npx node tests/schemas/collect.ts servers.json lists
-//     GATEWARD_TOOL_LISTS=$PWD/lists cargo test -p gateward-admin --test servers -- --ignored
+//     GATEWARD_TOOL_LISTS=$PWD/lists cargo test -p gateward-admin --test all servers:: -- --ignored
 //
 // servers.json: [{"name": "time", "command": ["mcp-server-time", "--local-timezone", "UTC"], "env": {}}]. Install the
 // servers' packages outside the repository. Keys in `env` may be made up, because listing tools calls nothing.

@@ -3,16 +3,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
-#[path = "administered/administrators.rs"]
 mod administrators;
-#[path = "administered/histories.rs"]
 mod histories;
-#[path = "administered/races.rs"]
 mod races;
-#[path = "administered/requests.rs"]
 mod requests;
-mod support;
 
+use crate::support::registry::{
+    Answered, Ask, Effect, MAC_KEY, Registry, delete, get, patch, post, put,
+};
+use crate::support::{Fault, START_MS, with};
 use gateward_core::bounds::{MAX_REMEMBERED_LISTS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS};
 use gateward_core::credential::token;
 use gateward_core::problem::ProblemCode::{
@@ -24,8 +23,6 @@ use gateward_core::scope::Scope;
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::text;
 use serde_json::{Value as Json, json};
-use support::registry::{Answered, Ask, Effect, MAC_KEY, Registry, delete, get, patch, post, put};
-use support::{Fault, START_MS, with};
 
 const DAY_S: u64 = 24 * 60 * 60;
 

@@ -3,16 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-#[path = "servers/listings.rs"]
 mod listings;
-#[path = "servers/properties.rs"]
 mod properties;
-#[path = "servers/schemas.rs"]
 mod schemas;
-mod support;
-#[path = "servers/upstreams.rs"]
 mod upstreams;
 
+use crate::support::registry::{Ask, Effect, Registry, get, patch, post};
+use crate::support::with;
 use gateward_admin::MIN_MANIFEST_INTERVAL_MS;
 use gateward_admin::manifest::MAX_DEFINITION_BYTES;
 use gateward_core::json;
@@ -22,8 +19,6 @@ use gateward_core::problem::ProblemCode::{
 use gateward_core::registry::ChangedKey;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use support::registry::{Ask, Effect, Registry, get, patch, post};
-use support::with;
 
 const URL: &str = "https://tools.example.com/mcp";
 

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
+use crate::support::registry::{Ask, Effect, Registry, delete, get};
 use gateward_admin::api::openapi::document;
 use gateward_core::problem::ProblemCode::{InvalidField, NotFound, PreconditionFailed};
 use serde_json::{Value as Json, json};
-use support::registry::{Ask, Effect, Registry, delete, get};
 
 const URL: &str = "https://hooks.example.com/gateward";
 

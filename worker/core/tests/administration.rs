@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
+use crate::support::{self, Fault, Gate, bans, command, read_call, server, tool, with};
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Containment;
 use gateward_core::lane::StorageError;
@@ -13,7 +12,6 @@ use gateward_core::problem::ProblemCode;
 use gateward_core::receipt::{self, GENESIS};
 use gateward_core::registry::{AgentStatus, ServerStatus};
 use serde_json::{Value, json};
-use support::{Fault, Gate, bans, command, read_call, server, tool, with};
 
 fn write_call() -> Value {
     with(read_call(), json!({"tool_call": {"mutates_state": true}}))

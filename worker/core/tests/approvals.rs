@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use crate::support::{self, Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 use gateward_core::approval::{
     ApproverGroup, ChangeCommand, ChangeStep, DecideCommand, HeldApproval,
     MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS, VerdictKind,
@@ -20,7 +19,6 @@ use gateward_core::sql::d1;
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 
 const MINUTE_MS: u64 = 60_000;
 const OPEN_MS: u64 = 30 * MINUTE_MS;

@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::HashMap;
 
+use crate::support::{self, Gate, START_MS, read_call, server, tool, with};
 use gateward_core::clock::CLOCK_TOLERANCE_MS;
 use gateward_core::clock::DAY_MS;
 use gateward_core::gate::REPLAY_MS;
@@ -15,7 +14,6 @@ use gateward_core::registry::{AgentStatus, ServerStatus, ServerTrust};
 use gateward_core::taint::DEFAULT_TAINT_S;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Gate, START_MS, read_call, server, tool, with};
 
 const HOUR_MS: u64 = 3_600_000;
 

@@ -6,13 +6,12 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::support::{Gate, TENANT, command, read_call, tool, with};
 use gateward_admin::roles;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::parse_start;
@@ -29,7 +28,6 @@ use gateward_core::registry::{ServerTrust, ToolRegistration};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use support::{Gate, TENANT, command, read_call, tool, with};
 
 const RUN: &str = "recorded";
 

@@ -4,12 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::support::{self, Gate, read_call, with};
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::AgentState;
 use gateward_core::gate::velocity::of_call;
@@ -21,7 +20,6 @@ use gateward_core::velocity::window::PARTS_IN_ROW;
 use gateward_core::velocity::{Reach, SlidingWindow};
 use gateward_policy_compiler::{SourceFile, compile, read_sources};
 use serde_json::{Value, json};
-use support::{Gate, read_call, with};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 

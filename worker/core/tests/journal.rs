@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{self, Gate, command, read_call, tool, with};
 use gateward_core::approval::ApproverGroup;
 use gateward_core::bounds::{MAX_LABEL_BYTES, MAX_NAME_BYTES, MAX_RESOURCE_BYTES, MAX_TOOL_BYTES};
 use gateward_core::decision::{Decision, ReasonCode};
@@ -21,7 +20,6 @@ use gateward_core::taint::{TaintExplanation, TaintingCall};
 use gateward_core::tlog::tile::bundle;
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
-use support::{Gate, command, read_call, tool, with};
 
 /// Rows after which the lane takes a checkpoint of itself (`lane/checkpoint.rs`).
 const CHECKPOINT_ROWS: i64 = 1_000;

@@ -55,6 +55,19 @@ fn no_crate_has_a_cycle_of_folders() {
     assert!(found.is_empty(), "folders import each other:\n{found}");
 }
 
+/// What `all.rs` does not name is not compiled.
+#[test]
+fn the_program_of_a_crates_tests_has_each_file() {
+    for root in ["worker/core/tests", "worker/admin/tests"] {
+        let sources = sources(root);
+        let files = sources.keys().filter_map(|file| file.strip_suffix(".rs"));
+        let missing = files
+            .filter(|file| !file.contains('/') && *file != "all")
+            .find(|file| !sources["all.rs"].contains(&format!("\nmod {file};\n")));
+        assert_eq!(missing, None, "a file of {root} that its all.rs does not name");
+    }
+}
+
 /// The cycles of a crate, below its name; empty if there are none.
 fn in_crate(root: &str, imports: BTreeSet<Import>) -> String {
     let cycles = cycles(&imports);

@@ -3,11 +3,10 @@
 
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::support::{self, Gate, Storage, command, read_call, with};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::json::{self, Json};
 use gateward_core::lane::{Answers, CallResult, Lane, LaneSql as _};
@@ -22,7 +21,6 @@ use gateward_core::limit::{Amount, Book, Limit};
 use gateward_core::registry::SharedLimit;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Gate, Storage, command, read_call, with};
 
 const START_MS: u64 = 1_800_000_000_000;
 const MINUTE_MS: u64 = 60_000;

@@ -7,12 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "support/limit_model.rs"]
-mod limit_model;
-mod support;
-
 use std::rc::Rc;
 
+use crate::limits::model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
+use crate::support::{self, Fault, Gate, START_MS, TENANT, command, read_call, with};
 use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::outcome::ReportedOutcome;
@@ -26,10 +24,8 @@ use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Covers, Limit, RequestRate};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerKind, SharedLimit};
-use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{Fault, Gate, START_MS, TENANT, command, read_call, with};
 
 fn limit(id: &str, rule: Json) -> Rc<Limit> {
     serde_json::from_value(json!({"limit_id": id, "rule": rule})).map(Rc::new).unwrap()

@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/limit_model.rs"]
-mod limit_model;
+pub mod model;
 
 use std::rc::Rc;
 
@@ -13,7 +12,7 @@ use gateward_core::limit::reservation::{Ending, Reservation, Take};
 use gateward_core::limit::status::status;
 use gateward_core::limit::usage::{self, Covered, Ledger, Usage};
 use gateward_core::limit::{Amount, Book, Kind, Limit, Violation};
-use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, MINUTE_MS, Model, zones};
+use model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, MINUTE_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -6,12 +6,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
+use crate::support::{Gate, START_MS, command, read_call, records, tool, with};
 use gateward_core::call::command::{Candidate, Purpose};
 use gateward_core::gate::Books;
 use gateward_core::gate::windows::Windows;
@@ -27,7 +26,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::{Value as Json, json};
-use support::{Gate, START_MS, command, read_call, records, tool, with};
 
 /// Sets of policies; each is listed once and then called [`CALLS_PER_LIST`] times.
 const SETS: u32 = 2_000;

@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{self, Fault, Gate, read_call};
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::{
@@ -17,7 +16,6 @@ use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash, node_ha
 use proptest::prelude::*;
 use rusqlite::params;
 use serde_json::{Value, json};
-use support::{Fault, Gate, read_call};
 
 const ORIGIN: &str = "gateward.example/v1/log/acme.lane-0";
 

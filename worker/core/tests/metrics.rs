@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{self, Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 use gateward_core::credential::token::secret_hash;
 use gateward_core::lane::Lane;
 use gateward_core::metrics::{
@@ -15,7 +14,6 @@ use gateward_core::name::is_name;
 use gateward_core::sql::d1;
 use rusqlite::{Connection, params};
 use serde_json::{Value as Json, json};
-use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
 
 fn expect(gate: &Gate, expected: &[(&str, i64)]) {
     let found = gate.counters();

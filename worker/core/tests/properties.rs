@@ -1,10 +1,9 @@
 //! Invariants over generated histories, and no panic for any input.
 
-mod support;
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::support::{self, Fault, Gate, TENANT, command, read_call, tool, with};
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES};
 use gateward_core::credential::token::{self, MacKeys};
 use gateward_core::lane::protocol::{LaneReply, LaneRequest};
@@ -17,7 +16,6 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
 /// One event of a lane.
 #[derive(Debug, Clone)]

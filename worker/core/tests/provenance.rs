@@ -2,20 +2,15 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[path = "provenance/destinations.rs"]
 mod destinations;
-#[path = "provenance/named.rs"]
 mod named;
-#[path = "provenance/records.rs"]
 mod records;
-#[path = "provenance/run_values.rs"]
 mod run_values;
-#[path = "provenance/statements.rs"]
 mod statements;
-mod support;
 
 use std::rc::Rc;
 
+use crate::support::{Gate, TENANT, command, read_call, tool, with};
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
@@ -26,7 +21,6 @@ use gateward_core::provenance::Reach;
 use gateward_core::registry::{ServerTrust, TaintRule};
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use serde_json::{Value as Json, json as value};
-use support::{Gate, TENANT, command, read_call, tool, with};
 
 /// The account of the attacker, and two that are not.
 const EVIL: &str = "GB33BUKB20201555555555";

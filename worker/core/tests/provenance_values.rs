@@ -2,15 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-#[path = "provenance_values/instructions.rs"]
 mod instructions;
-#[path = "provenance_values/random.rs"]
 mod random;
-#[path = "provenance_values/results.rs"]
 mod results;
-#[path = "provenance_values/sinks.rs"]
 mod sinks;
-#[path = "provenance_values/texts.rs"]
 mod texts;
 
 use std::collections::HashMap;

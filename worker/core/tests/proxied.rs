@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::rc::Rc;
 
+use crate::support::{self, Gate, TENANT, command, read_call};
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
 use gateward_core::call::http_tool::{HttpRequest, Unresolved};
@@ -25,7 +24,6 @@ use gateward_core::registry::{
 use gateward_core::shield::{Redaction, Rules, Shield};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
-use support::{Gate, TENANT, command, read_call};
 
 fn upstream(routes: &Json) -> Option<Rc<ServerRecord>> {
     let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
+use crate::support::{command, read_call};
 use gateward_core::lane::RegistryCache;
 use gateward_core::registry::{ChangedKey, EpochPush, Loaded};
 use proptest::prelude::*;
 use serde_json::json;
-use support::{command, read_call};
 
 const TTL_MS: u64 = 1_000_000;
 

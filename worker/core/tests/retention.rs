@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::rc::Rc;
 
+use crate::support::{Gate, START_MS, TENANT, command, read_call, with};
 use gateward_core::bounds::HEAD_LANE;
 use gateward_core::call::command::Purpose;
 use gateward_core::clock::DAY_MS;
@@ -20,7 +19,6 @@ use gateward_core::registry::{AgentStatus, TenantRecord};
 use gateward_core::sql::d1;
 use rusqlite::params;
 use serde_json::{Value, json};
-use support::{Gate, START_MS, TENANT, command, read_call, with};
 
 /// A tenant of one lane with bounds.
 fn bounded(rows: Option<u32>, bytes: Option<u32>) -> Option<Rc<TenantRecord>> {

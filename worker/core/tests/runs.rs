@@ -2,13 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{self, Gate, command, read_call};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
 use gateward_core::registry::{AgentStatus, CredentialStatus, ServerTrust};
 use serde_json::{Value as Json, json};
-use support::{Gate, command, read_call};
 
 fn start(issues_credential: bool) -> Purpose {
     Purpose::StartRun(RunStart {

@@ -1,9 +1,8 @@
 //! What must hold for calls, on a lane with real SQLite. Each test is named for its rule.
 
-mod support;
-
 use std::rc::Rc;
 
+use crate::support::{self, Fault, Gate, command, read_call, server, tenant, tool, with};
 use gateward_core::call::command::GateCommand;
 use gateward_core::lane::StorageError;
 use gateward_core::policy::PolicyEngine;
@@ -16,7 +15,6 @@ use gateward_core::scope::Scope;
 use gateward_core::trace::TraceId;
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
-use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
 
 fn write_call() -> Value {
     with(read_call(), json!({"tool_call": {"mutates_state": true}}))

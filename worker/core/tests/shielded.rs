@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[path = "shielded/records.rs"]
 mod records;
-mod support;
 
+use crate::support::{self, Gate, read_call, tool, with};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::inspection;
 use gateward_core::json::{self, Json as Value};
@@ -15,7 +14,6 @@ use gateward_core::provenance::part::Part;
 use gateward_core::shield::{Category, Modes, Redaction};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{Gate, read_call, tool, with};
 
 const INJECTION: &str = "1' UNION SELECT password FROM users--";
 const CARD: &str = "card 4111 1111 1111 1111 please";

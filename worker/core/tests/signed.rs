@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
+use crate::support::{self, Fault, Gate, START_MS, command, read_call, with};
 use gateward_core::bounds::MAX_CLOCK_SKEW_MS;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::NONCE_MS;
 use rusqlite::params;
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, command, read_call, with};
 
 /// A signed command with a nonce.
 fn signed(body: &Value, nonce: &str) -> GateCommand {

@@ -3,10 +3,9 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests only")]
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support;
 use gateward_core::approval::{ApprovalEvent, ApprovalStatus};
 use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::gate::daily_rows::{DailyRows, Written};

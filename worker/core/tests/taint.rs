@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{Fault, Gate, TENANT, command, read_call, tool, with};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::proxy::Untrusted;
 use gateward_core::gate::{Effect, LaneAction, OutcomeCommand, TaintCommand};
@@ -12,7 +11,6 @@ use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
 use gateward_core::taint::DEFAULT_TAINT_S;
 use serde_json::{Value as Json, json};
-use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
 const ALLOWED: &str = "allow trusted_internal_unsigned";
 const HELD: &str = "require_approval untrusted_external";

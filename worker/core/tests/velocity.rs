@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
-mod support;
-
 use std::rc::Rc;
 
+use crate::support::{self, Fault, Gate, START_MS, Storage, TENANT, read_call, records, with};
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::clock::CLOCK_TOLERANCE_MS;
@@ -15,7 +14,6 @@ use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::CountRequest;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, Storage, TENANT, read_call, records, with};
 
 const SCHEMA: &str = include_str!("../../../policies/schema.cedarschema");
 

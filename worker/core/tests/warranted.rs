@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::support::{Fault, Gate, START_MS, command, read_call, tool, with};
 use gateward_core::approval::webhook::Message;
 use gateward_core::approval::{Approval, ApprovalEvent};
 use gateward_core::bounds::MAX_REQUEST_ID_BYTES;
@@ -29,7 +28,6 @@ use gateward_core::warrant::{
 };
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, command, read_call, tool, with};
 
 const ROOT: u8 = 1;
 const AGENT: u8 = 2;

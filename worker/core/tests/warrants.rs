@@ -2,17 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
-#[path = "warrants/differences.rs"]
 mod differences;
-#[path = "warrants/fuzz.rs"]
 mod fuzz;
-#[path = "warrants/networks.rs"]
 mod networks;
-#[path = "warrants/random.rs"]
 mod random;
-#[path = "warrants/reference.rs"]
 mod reference;
-#[path = "warrants/urls.rs"]
 mod urls;
 
 use std::collections::BTreeMap;

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
-mod support;
-
+use crate::support::{self, Fault, Gate, START_MS, TENANT, read_call, tool, with};
 use gateward_core::approval::{DecideCommand, Verdict};
 use gateward_core::lane::{
     DecideOutcome, Delivery, Lane, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS, StorageError,
 };
 use gateward_core::receipt::{self, GENESIS};
 use serde_json::{Value as Json, json};
-use support::{Fault, Gate, START_MS, TENANT, read_call, tool, with};
 
 /// A gate whose calls all wait for a member of `security`.
 fn gate() -> Gate {

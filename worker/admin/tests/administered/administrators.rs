@@ -11,8 +11,8 @@ use gateward_core::scope::Scope;
 use serde_json::{Value as Json, json};
 
 use super::PEOPLE;
-use super::support::registry::{Ask, Effect, Registry, delete, get, post, put};
-use super::support::{START_MS, TENANT, with};
+use crate::support::registry::{Ask, Effect, Registry, delete, get, post, put};
+use crate::support::{START_MS, TENANT, with};
 
 /// A credential of an administrator, who is created if necessary. Returns the key id.
 fn issue(registry: &Registry, tenant: &str, administrator: &str, scopes: &[Scope]) -> String {

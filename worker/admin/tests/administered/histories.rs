@@ -13,10 +13,10 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::Value as Json;
 
 use super::requests::{Step, dated, one_of_each, step};
-use super::support::model::Model;
-use super::support::registry::{Answered, Ask, Effect, Registry, get};
-use super::support::{START_MS, Storage, TENANT, command, read_call};
 use super::{AGENTS, DAY_S, SERVERS, TOOLS};
+use crate::support::model::Model;
+use crate::support::registry::{Answered, Ask, Effect, Registry, get};
+use crate::support::{START_MS, Storage, TENANT, command, read_call};
 
 /// How long a credential stays after it has ended.
 const KEPT_S: u64 = 90 * DAY_S;

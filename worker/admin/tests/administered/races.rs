@@ -7,9 +7,9 @@ use gateward_core::problem::ProblemCode::{
 use gateward_core::registry::EpochPush;
 use serde_json::{Value as Json, json};
 
-use super::support::TENANT;
-use super::support::registry::{Answered, Ask, Effect, Registry, delete, get, patch, post, put};
 use super::{DAY_S, KEYS};
+use crate::support::TENANT;
+use crate::support::registry::{Answered, Ask, Effect, Registry, delete, get, patch, post, put};
 
 /// The earlier requests; the request that is committed in between; the request that came first and
 /// is decided again; and the problem in its answer, which is `None` if it makes the change that it

@@ -4,11 +4,11 @@ use gateward_core::id::rfc3339;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::support::registry::{Ask, delete, patch, post, put};
-use super::support::with;
 use super::{
     AGENTS, DAY_S, GROUPS, KEYS, LISTED, PEOPLE, ROOTS, SERVERS, TOOLS, list_of, take_list,
 };
+use crate::support::registry::{Ask, delete, patch, post, put};
+use crate::support::with;
 
 /// A request of a random history, and the seconds that pass before it.
 pub type Step = (u64, Ask);

@@ -6,8 +6,8 @@ use gateward_core::problem::ProblemCode::NotFound;
 use gateward_core::registry::ChangedKey;
 use serde_json::{Value as Json, json};
 
-use super::support::registry::{Ask, Effect, Registry, patch, post};
 use super::{URL, approve, create, hash, last_event, listed, read, tool, tool_of};
+use crate::support::registry::{Ask, Effect, Registry, patch, post};
 
 #[test]
 fn a_listing_that_passes_through_registers_what_it_brings() {

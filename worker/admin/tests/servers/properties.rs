@@ -4,9 +4,9 @@ use gateward_core::problem::ProblemCode::InvalidField;
 use gateward_core::registry::ChangedKey;
 use serde_json::{Map, Value as Json, json};
 
-use super::support::registry::{Effect, Registry, patch, post};
-use super::support::with;
 use super::{URL, last_event, listed, read, tool, tool_of};
+use crate::support::registry::{Effect, Registry, patch, post};
+use crate::support::with;
 
 #[test]
 fn egress_is_proposed_from_the_definition_and_a_change_of_it_lowers_nothing() {

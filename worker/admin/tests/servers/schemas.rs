@@ -5,8 +5,8 @@ use gateward_core::problem::ProblemCode::InvalidField;
 use gateward_core::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
 use serde_json::{Value as Json, json};
 
-use super::support::registry::{Effect, Registry, get, patch, post};
 use super::{URL, approve, create, listed, tool_of};
+use crate::support::registry::{Effect, Registry, get, patch, post};
 
 #[test]
 fn a_tools_schema_is_compiled_before_it_is_kept() {

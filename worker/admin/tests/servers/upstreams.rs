@@ -6,9 +6,9 @@ use gateward_core::registry::upstream::{
 };
 use serde_json::{Value as Json, json};
 
-use super::support::registry::{Effect, Registry, patch, post};
-use super::support::with;
 use super::{create, last_event, read};
+use crate::support::registry::{Effect, Registry, patch, post};
+use crate::support::with;
 
 #[test]
 fn an_upstream_is_shown_whole_and_its_address_is_written_in_one_way() {

@@ -8,8 +8,8 @@ use gateward_core::provenance::Reach;
 use gateward_core::registry::ServerTrust;
 use serde_json::{Value as Json, json as value};
 
-use super::support::Gate;
 use super::{EVIL, RENT, SHOP, decide, gate, in_run, instruct, pay, report, use_approved};
+use crate::support::Gate;
 
 /// A payment with what the client answers to questions of the server.
 fn pay_and_answer(gate: &Gate, arguments: Json, answers: &str) -> Json {

@@ -8,8 +8,8 @@ use gateward_core::receipt::Ending;
 use gateward_core::registry::ServerTrust;
 use serde_json::{Value as Json, json as value};
 
-use super::support::{Fault, Gate, TENANT};
 use super::{EVIL, RENT, SHOP, decide, gate, in_run, instruct, pay, report, set_trust};
+use crate::support::{Fault, Gate, TENANT};
 
 /// What the list of a server says in a run.
 fn list(gate: &Gate, run: &str, trusted: bool, text: &str) -> Result<(), String> {

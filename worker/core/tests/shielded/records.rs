@@ -7,8 +7,8 @@ use gateward_core::registry::{ServerKind, ServerTrust};
 use gateward_core::shield::{Category, Redaction};
 use serde_json::{Value as Json, json};
 
-use super::support::{Gate, command, read_call, tool, with};
 use super::{gate, modes, proxying};
+use crate::support::{Gate, command, read_call, tool, with};
 
 /// The receipt of the last decision.
 fn receipt(gate: &Gate) -> Json {

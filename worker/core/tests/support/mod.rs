@@ -1,6 +1,6 @@
 //! A lane and its D1 on real SQLite in memory, with faults on demand.
 
-#![allow(dead_code, reason = "each test binary uses a part of this")]
+#![allow(dead_code, reason = "the tests of each crate use a part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
 #[cfg(debug_assertions)]

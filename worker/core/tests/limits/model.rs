@@ -1,6 +1,5 @@
 //! The model of one limit in a book: a list of what each call holds.
 
-#![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "tests only")]
 
 use std::rc::Rc;
