@@ -220,15 +220,15 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
             tool: "list_issues",
             decision: Decision::Allow,
             reason_code: ReasonCode::PolicyAllow,
-            response,
             approval: None,
             containment: None,
             taint: None,
             counted: CountedDecision::new(KeyHash::new(7), ShownNames::ServerAndTool),
         },
-        receipt,
         receipt_hash: hash,
         prev_receipt_hash: &sealing.previous,
+        response: Some(response),
+        receipt,
         metrics: &[],
     }
     .encode()

@@ -222,14 +222,13 @@ fn build_entries(
         tool: &call.tool,
         decision: ruling.decision,
         reason_code: ruling.reason_code,
-        response,
         approval: asked.as_ref().map(|(approval, _)| approval),
         containment,
         taint: ruling.taint.as_deref(),
         counted: metrics::counted(draft),
     };
     let series = metrics::of_decision(draft, ruling, noted);
-    let row = decision_row(draft, decision_id, detail, &sealed, &series);
+    let row = decision_row(draft, decision_id, detail, &sealed, response, &series);
     let scoped = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| !ruling.denies_caller);
         value.map(|value| scoped_key(&call.agent, value))
@@ -257,6 +256,7 @@ fn decision_row(
     decision_id: &str,
     detail: DecisionDetail<'_>,
     sealed: &Sealed,
+    response: &str,
     metrics: &[Series<'_>],
 ) -> String {
     let row = JournalRow {
@@ -266,9 +266,10 @@ fn decision_row(
         decision_id,
         agent: &draft.command.call.agent,
         detail,
-        receipt: &sealed.body,
         receipt_hash: &sealed.hash,
         prev_receipt_hash: &draft.facts.head.hash,
+        response: Some(response),
+        receipt: &sealed.body,
         metrics,
     };
     row.encode()

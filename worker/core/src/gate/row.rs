@@ -8,6 +8,7 @@ use crate::approval::{Approval, ApprovalInput};
 use crate::call::outcome::Reported;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::json;
 use crate::limit::Amount;
 use crate::limit::book::Writes;
 use crate::metrics::{CountedDecision, Series};
@@ -55,14 +56,21 @@ pub struct JournalRow<'a, D> {
     pub agent: &'a str,
     #[serde(flatten)]
     pub detail: D,
-    /// The receipt's canonical body.
-    pub receipt: &'a str,
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
+    /// The answer to the call; `None` if the row is not a decision's.
+    #[serde(skip)]
+    pub response: Option<&'a str>,
+    /// The receipt's canonical body.
+    #[serde(skip)]
+    pub receipt: &'a str,
     /// What the row adds to metrics, besides the series of a decision. The last member, see [`split_metrics`].
     #[serde(skip)]
     pub metrics: &'a [Series<'a>],
 }
+
+/// Bytes that are reserved for the escapes of a row's answer and receipt, and for its metrics.
+const ROW_REST_BYTES: usize = 1_024;
 
 /// The text between a row's other members and its member `metrics`. Nothing after it can have this text: in a
 /// series, a string is followed by a comma or a bracket, and a quote inside of a string is escaped.
@@ -83,7 +91,6 @@ pub struct DecisionDetail<'a> {
     pub tool: &'a str,
     pub decision: Decision,
     pub reason_code: ReasonCode,
-    pub response: &'a str,
     /// The approval that the decision asks for.
     pub approval: Option<&'a Approval>,
     /// Present if the decision changed it.
@@ -102,7 +109,17 @@ impl<D: Serialize> JournalRow<'_, D> {
         // lost.
         let mut row = serde_json::to_string(self).unwrap_or_default();
         if row.pop().is_some() {
-            row.reserve(METRICS_MEMBER.len() + 80 * self.metrics.len());
+            // The answer and the receipt are most of a row, and are full of quotes. serde_json takes several times as long
+            // to write such a text.
+            let texts = [("response", self.response), ("receipt", Some(self.receipt))];
+            row.reserve(self.response.map_or(0, str::len) + self.receipt.len() + ROW_REST_BYTES);
+            for (name, text) in texts {
+                let Some(text) = text else { continue };
+                row.push_str(",\"");
+                row.push_str(name);
+                row.push_str("\":");
+                json::write_string(text, &mut row);
+            }
             row.push_str(METRICS_MEMBER);
             row.push('[');
             for (at, series) in self.metrics.iter().enumerate() {
@@ -201,9 +218,10 @@ impl Event<'_> {
             decision_id: self.decision_id,
             agent: self.agent,
             detail,
-            receipt: &receipt,
             receipt_hash: &hash,
             prev_receipt_hash: &self.head.hash,
+            response: None,
+            receipt: &receipt,
             metrics,
         };
         JournalEntry {
@@ -250,15 +268,16 @@ mod tests {
                 decision_id: "d",
                 agent: ",\"metrics\":[",
                 detail: serde_json::json!({}),
-                receipt: "{\"metrics\":[]}",
                 receipt_hash: "a",
                 prev_receipt_hash: "b",
+                response: None,
+                receipt: "{\"metrics\":[]}",
                 metrics: &metrics,
             };
             let row = row.encode();
             let (rest, found) = split_metrics(&row);
             assert_eq!(found, expected);
-            assert!(rest.ends_with(r#""prev_receipt_hash":"b""#), "{rest}");
+            assert!(rest.ends_with(r#""receipt":"{\"metrics\":[]}""#), "{rest}");
         }
         assert_eq!(split_metrics(r#"{"seq":1}"#), (r#"{"seq":1"#, "[]"));
     }
