@@ -1,13 +1,14 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus lint lint-wasm types dry-run bench-build
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits demo-warrant check bench bench-full bench-check wasm-report deploy clean setup toolchain wasm cli nginx prometheus lint lint-wasm types dry-run bench-build
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
 
 # These crates compile only for Wasm.
 wasm_crates := gateward-edge gateward-bench-wasm
-native := --workspace $(addprefix --exclude ,$(wasm_crates))
+# scripts/build-wasm.sh builds gateward-bindgen apart from the rest.
+native := --workspace $(addprefix --exclude ,$(wasm_crates) gateward-bindgen)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | awk '{ n = $$1; sub(/^[^ ]* /, ""); printf "  %-12s %s\n", n, $$0 }'
@@ -54,7 +55,7 @@ demo-warrant: setup ## let an orchestrator hand sub-agents small refunds, and an
 
 check: lint lint-wasm types dry-run ## formatting, lints, types, and a dry run of the deploy
 
-lint: setup
+lint: toolchain
 	cargo fmt --all --check
 	cargo clippy $(native) --all-targets -- -D warnings
 
@@ -93,6 +94,10 @@ clean: ## remove build results and the local database; keep the installed tools
 
 setup:
 	@scripts/setup.sh
+
+# What needs no npm package does not wait for them.
+toolchain:
+	@scripts/toolchain.sh
 
 wasm: setup
 	@GATEWARD_PROFILE=$(GATEWARD_PROFILE) npm run --silent build

@@ -46,13 +46,12 @@ package="$(sed -n 's/^name = "\(.*\)"/\1/p' "$crate/Cargo.toml" | head -1)"
 # With this variable, wasm-bindgen's macros use the futures of js-sys.
 WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --package "$package" --profile "$profile" --target "$wasm_target"
 
-# The options are those of worker-build: a function that makes a new instance after a trap, and a handler that
-# Rust's panics reach.
 generated="$build/generated"
 rm -rf "$generated"
-"$wasm_bindgen_root/bin/wasm-bindgen" "${CARGO_TARGET_DIR:-target}/$wasm_target/$profile/${package//-/_}.wasm" \
-  --out-dir "$generated" --out-name index --target module --no-typescript \
-  --experimental-reset-state-function --force-enable-abort-handler
+# It has a directory of its own, because Cargo builds one thing at a time in each.
+target="${CARGO_TARGET_DIR:-target}"
+cargo run --quiet --package gateward-bindgen --target-dir "$target/bindgen" -- \
+  "$target/$wasm_target/$profile/${package//-/_}.wasm" "$generated"
 # workerd imports a compiled module, which wasm-bindgen writes as a source-phase import.
 sed -i 's/^import source /import /' "$generated/index.js"
 

@@ -4,10 +4,6 @@
 tool_cache="${XDG_CACHE_HOME:-$HOME/.cache}/gateward"
 rust_channel="$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)"
 wasm_target="wasm32-unknown-unknown"
-# The command line tool must have the same version as the crate in the lockfile.
-wasm_bindgen_version="$(sed -n '/^name = "wasm-bindgen"$/{n;s/^version = "\(.*\)"/\1/p;}' Cargo.lock)"
-
-wasm_bindgen_root="$tool_cache/wasm-bindgen-cli-$wasm_bindgen_version"
 
 hash_of() { sha256sum "$1" | cut -c1-16; }
 
