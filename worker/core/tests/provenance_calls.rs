@@ -260,8 +260,31 @@ fn a_flag_with_its_default_is_as_if_it_were_left_out() {
         assert_eq!(found.lowest, level, "{flags}");
     }
     assert_eq!(run.provenance(r#"{"public":false}"#).reach, Reach::Nobody);
-    run.schema = Some(r#"{"properties":{"to":{},"public":{"type":"boolean"}}}"#);
-    assert_eq!(run.provenance(r#"{"to":"plan.md","public":false}"#).lowest, Level::Nowhere);
+}
+
+#[test]
+fn a_flag_that_only_narrows_a_call_is_no_destination() {
+    let mut run = Run::default().instruct("Save it as plan.md.");
+    for (flag, narrows) in [
+        (r#""private":true"#, true),
+        (r#""isPrivate":true"#, true),
+        (r#""dry_run":true"#, true),
+        (r#""force":false"#, true),
+        (r#""is-public":false"#, true),
+        (r#""private":false"#, false),
+        (r#""force":true"#, false),
+        (r#""force":"false""#, false),
+        (r#""include_private":true"#, false),
+        (r#""block_public":false"#, false),
+        (r#""pinned":false"#, false),
+    ] {
+        let name = flag.split('"').nth(1).unwrap();
+        run.roles =
+            Some(serde_json::from_str(&format!(r#"{{"/to":"sink","/{name}":"sink"}}"#)).unwrap());
+        let found = run.provenance(&format!(r#"{{"to":"plan.md",{flag}}}"#));
+        let level = if narrows { Level::Instruction } else { Level::Nowhere };
+        assert_eq!(found.lowest, level, "{flag}");
+    }
 }
 
 #[test]

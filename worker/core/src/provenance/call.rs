@@ -282,7 +282,7 @@ impl Call<'_> {
         let others: Vec<&Json> = others.map(|argument| argument.value).collect();
         let has_role = |steps: &[Step<'_>]| self.roles.is_some_and(|roles| roles.lead_to(steps));
         let is_own = |name: &str, steps: &[Step<'_>]| declared.contains(name) || has_role(steps);
-        Undeclared::of(&is_own, self.input, &others)
+        Undeclared::of(&is_own, self.input, &others, !self.high_risk)
     }
 
     /// The names that the schema declares, if it declares any.

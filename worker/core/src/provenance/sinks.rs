@@ -1,6 +1,8 @@
 //! The sinks and contents among the arguments of one call.
 
+use super::action::words;
 use super::pointers::{escaped, first_step};
+use super::search::{is_in, rsplit_once};
 use super::{ArgumentRoles, Role};
 use crate::json::Json;
 
@@ -21,10 +23,23 @@ pub struct Argument<'a> {
     pub value: &'a Json,
 }
 
+/// Names of flags that narrow what a call does if they are true, and of those that do if they are false.
+const IF_TRUE: [&str; 5] = ["confidential", "draft", "dry run", "dryrun", "private"];
+const IF_FALSE: [&str; 6] = ["all", "force", "overwrite", "permanent", "public", "recursive"];
+
+/// Whether a flag only narrows what the call does, such as `private: true` or `force: false`. A longer name can say the
+/// opposite: `include_private`, `block_public`.
+fn narrows(pointer: &str, value: &Json) -> bool {
+    let Json::Bool(value) = value else { return false };
+    let name = words(rsplit_once(pointer, '/').map_or("", |(_, name)| name)).join(" ");
+    let names = if *value { &IF_TRUE[..] } else { &IF_FALSE[..] };
+    is_in(names, name.strip_prefix("is ").unwrap_or(&name))
+}
+
 /// The steps of a registered pointer that are left below a value, and its role.
 type Rule<'a> = (&'a str, Role);
 
-/// The arguments with their roles, in order. Returns whether there are
+/// The arguments with their roles, in order, without flags that only narrow the call. Returns whether there are
 /// more than [`MAX_SINKS`].
 #[must_use]
 pub fn arguments<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Argument<'a>>, bool) {
@@ -86,6 +101,9 @@ fn collect<'a>(
         && let Some(whole) = members(found, &pointer, (role, named), value, rules, depth)
     {
         return whole;
+    }
+    if narrows(&pointer, value) {
+        return true;
     }
     if found.len() >= MAX_SINKS {
         return false;

@@ -8,6 +8,17 @@ use crate::json::Json;
 /// Names that are found at most. [`Undeclared::more`] says that there are more.
 pub const MAX_UNDECLARED: usize = 64;
 
+/// Names inside of arguments that the formats of documents and records have in common, and that do not say whom a call
+/// reaches. Schemas often do not declare them.
+#[rustfmt::skip]
+pub const PLAIN_NAMES: [&str; 12] = [
+    "children", "content", "database_id", "id", "name", "page_id", "paragraph", "properties", "rich_text", "text",
+    "title", "type",
+];
+
+/// Such names of one call that are not looked up. The choice of these names can carry 58 bits at most.
+pub const MAX_PLAIN_NAMES: usize = 16;
+
 /// Bytes of the names above one that is found, and of its own. A longer text has no normal form, so no such name is known.
 const MAX_POINTER_BYTES: usize = 1_024;
 
@@ -21,15 +32,19 @@ pub struct Undeclared<'i> {
     pub found: Vec<(String, &'i str)>,
     /// Whether there are more than [`MAX_UNDECLARED`], or longer ones than [`MAX_POINTER_BYTES`].
     pub more: bool,
+    /// How many further [`PLAIN_NAMES`] are left out.
+    plain: usize,
 }
 
 impl<'i> Undeclared<'i> {
     /// The names of members in `input` that are not the tool's own. `is_own` gets a name and the steps to it.
     ///
-    /// `passed_over` are parts of `input`. Their own names, and everything in them, are left out.
+    /// `passed_over` are parts of `input`. Their own names, and everything in them, are left out. `plain`: whether the first
+    /// [`MAX_PLAIN_NAMES`] of [`PLAIN_NAMES`] are left out too.
     #[must_use]
-    pub fn of(is_own: &IsOwn<'_>, input: &'i Json, passed_over: &[&Json]) -> Self {
-        let mut undeclared = Self::default();
+    pub fn of(is_own: &IsOwn<'_>, input: &'i Json, passed_over: &[&Json], plain: bool) -> Self {
+        let plain = if plain { MAX_PLAIN_NAMES } else { 0 };
+        let mut undeclared = Self { plain, ..Self::default() };
         undeclared.look(&Search { is_own, passed_over }, input, &mut Vec::new());
         undeclared
     }
@@ -65,6 +80,10 @@ impl<'i> Undeclared<'i> {
     }
 
     fn add(&mut self, name: &'i str, steps: &[Step<'_>]) {
+        if steps.len() > 1 && self.plain > 0 && PLAIN_NAMES.contains(&name) {
+            self.plain -= 1;
+            return;
+        }
         let bytes: usize = steps.iter().map(bytes).sum();
         if self.found.len() >= MAX_UNDECLARED || bytes > MAX_POINTER_BYTES {
             self.more = true;
@@ -104,7 +123,7 @@ mod tests {
         let input = parse(input.as_bytes()).unwrap();
         let passed_over: Vec<_> = passed_over.iter().filter_map(|it| input.get(it)).collect();
         let is_own = |name: &str, _: &[Step<'_>]| schema.declared().contains(name);
-        let Undeclared { found, more } = Undeclared::of(&is_own, &input, &passed_over);
+        let Undeclared { found, more, .. } = Undeclared::of(&is_own, &input, &passed_over, false);
         let found = found.iter().map(|(place, name)| [place, " ", name].concat());
         (found.collect(), more)
     }

@@ -167,6 +167,33 @@ fn a_name_that_the_tools_schema_does_not_declare_is_a_destination() {
     }
 }
 
+#[test]
+fn names_that_formats_of_documents_share_are_no_destinations_unless_the_risk_is_high() {
+    let mut gate = gate();
+    let tool = gate.tool_mut();
+    tool.input_schema = Some(r#"{"properties":{"to":{}}}"#.into());
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    instruct(&gate, "r", "Add Lunch to page 598337872cf94fdf8782e53db20768a5.");
+    let title = value!([{ "text": { "content": "Lunch" } }]);
+    let page = value!({ "page_id": "598337872cf94fdf8782e53db20768a5" });
+    let texts = |many: usize| value!(vec![value!({ "text": "Lunch" }); many]);
+    let (passes, waits) = ("allow instruction", "require_approval nowhere");
+    for (risk, arguments, expected) in [
+        (Risk::Medium, value!({ "to": { "parent": 1 } }), waits),
+        (Risk::Medium, value!({ "to": page }), passes),
+        (Risk::Medium, value!({ "to": { "title": title } }), passes),
+        (Risk::Medium, value!({ "to": { "title": "Dinner" } }), waits),
+        (Risk::Medium, value!({ "to": { "TITLE": "Lunch" } }), waits),
+        (Risk::Medium, value!({ "title": "Lunch" }), waits),
+        (Risk::Medium, value!({ "to": texts(16) }), passes),
+        (Risk::Medium, value!({ "to": texts(17) }), waits),
+        (Risk::High, value!({ "to": page }), waits),
+    ] {
+        gate.tool_mut().risk = risk;
+        assert_eq!(pay(&gate, "r", arguments.clone()), expected, "{arguments}");
+    }
+}
+
 /// An object with so many members.
 fn many(members: usize) -> Json {
     (0..members).map(|at| (format!("n{at}"), value!(1))).collect::<serde_json::Map<_, _>>().into()
