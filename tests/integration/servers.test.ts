@@ -333,7 +333,7 @@ describe("upstreams", () => {
     expectCode(await api.get("/v1/servers/silent"), 404, "not_found");
     const created = await api.create<Server>("/v1/servers", { ...body, manifest: { tools: [{ name: "search" }] } });
     expect(created.upstream).toMatchObject({ url, local: true });
-    expect(await api.read("/v1/servers/silent/tools/search")).toMatchObject({ status: "pending", mutates: true });
+    expect(await api.read("/v1/servers/silent/tools/search")).toMatchObject({ status: "pending", mutates: false });
   });
 });
 

@@ -334,13 +334,13 @@ fn listed(
         }
         schema::check(schema, patterns_left).map_err(|error| refuse(&error))?;
     }
-    let reads = definition.get("annotations").and_then(|given| given.get("readOnlyHint"));
     let (argument_roles, reach) = roles::derive(definition);
+    let (risk, mutates) = roles::risk(definition);
     Ok(ListedTool {
         tool: name.to_owned(),
-        mutates: reads != Some(&Json::Bool(true)),
+        mutates,
         egress: !egress::signs(definition).is_empty(),
-        risk: roles::risk(definition),
+        risk,
         input_schema,
         argument_roles: Some(argument_roles),
         reach,

@@ -4,6 +4,8 @@
 //! the tables do not know gets the strictest value: an argument is a sink, and a call reaches others outside
 //! of the tenant.
 
+#[cfg(test)]
+mod risk_tests;
 mod schema;
 mod tables;
 #[cfg(test)]
@@ -16,12 +18,12 @@ use gateward_core::provenance::pointers::MAX_POINTERS;
 use gateward_core::provenance::{ArgumentRoles, Reach, Role};
 use std::collections::BTreeMap;
 
-use self::schema::{all_forms, choices, forms, text};
+use self::schema::{all_forms, choices, forms, has_type, text};
 use self::tables::{
-    ACTIONS, CHANGES, COMMANDS, CONTENTS, CREATES, CREATES_IF_FIRST, DETAILS, DETAILS_IF_LOW_RISK,
-    DETAILS_IF_NEW, DNS, EDITS, EFFECTS, ENTITLES, FILLERS, HARMLESS, LABELS, MODES, NAMED, NAMES,
-    NUMBERED, NUMBERED_IF_READ, OPENS, OWN, OWN_IF_NEW, RECEIVERS, RUNS, SINKS, TELLS, THREADS,
-    TIMES, TITLED,
+    ACTIONS, BLOCKS, COMMANDS, CONTENTS, CREATES, DETAILS, DETAILS_IF_LOW_RISK, DETAILS_IF_NEW,
+    DNS, EDITED, EDITS, EFFECTS, ENTITLES, HARMLESS, LABELS, MODES, NAMED, NAMES, NUMBERED,
+    NUMBERED_IF_READ, OF_RECORDS, OPENS, OWN, QUIET, RECEIVERS, RUNS, SINKS, TELLS, THREADS, TIMES,
+    TITLED,
 };
 use self::tool::Tool;
 use crate::words::{has, has_any, words};
@@ -45,16 +47,22 @@ pub fn derive(definition: &Json) -> (ArgumentRoles, Reach) {
     (roles, reach)
 }
 
-/// The risk of a listed tool: a person has not looked at it yet, so it is at least medium.
+/// The risk of a listed tool, and whether it changes something. A person has not looked at it yet, so its risk is at least
+/// medium. What its server says comes before what its name says.
 #[must_use]
-pub fn risk(definition: &Json) -> Risk {
-    let hint = |name| definition.get("annotations").and_then(|given| given.get(name));
-    if hint("readOnlyHint") == Some(&Json::Bool(true)) {
-        Risk::Medium
-    } else if hint("destructiveHint") == Some(&Json::Bool(true)) || Tool::of(definition).high_risk {
-        Risk::High
-    } else {
-        Risk::Medium
+pub fn risk(definition: &Json) -> (Risk, bool) {
+    let hint = |name| match definition.get("annotations").and_then(|given| given.get(name)) {
+        Some(Json::Bool(hint)) => Some(*hint),
+        _ => None,
+    };
+    let destroys = hint("destructiveHint") == Some(true);
+    match hint("readOnlyHint") {
+        Some(true) => (Risk::Medium, false),
+        said => {
+            let tool = Tool::of(definition);
+            let risk = if destroys || tool.high_risk { Risk::High } else { Risk::Medium };
+            (risk, destroys || said.is_some() || !tool.only_reads(definition))
+        }
     }
 }
 
@@ -143,26 +151,29 @@ impl Roles<'_> {
 /// The role of one argument.
 fn role(tool: &Tool, name: &str, schema: &Json) -> Role {
     let formats = || all_forms(schema).map(|form| text(form, "format"));
-    let kind_is = |kind: &str| {
-        all_forms(schema).any(|form| match form.get("type") {
-            Some(Json::Array(kinds)) => kinds.iter().any(|one| one.as_str() == Some(kind)),
-            one => one.and_then(Json::as_str) == Some(kind),
-        })
-    };
+    let kind_is = |kind| has_type(schema, kind);
+    let words = words(name);
     // The contents of an object without known members, or of a reference, are not known.
     let opaque = kind_is("object") || all_forms(schema).any(|form| form.get("$ref").is_some());
+    if opaque && kind_is("array") && is_content(tool, &words, BLOCKS) {
+        return Role::Content;
+    }
     if opaque || formats().any(super::egress::is_address_format) {
         return Role::Sink;
     }
     let is_number = (kind_is("integer") || kind_is("number")) && !kind_is("string");
-    let is_choice = kind_is("boolean") || all_forms(schema).any(|form| form.get("enum").is_some());
+    let is_flag = kind_is("boolean");
+    let is_choice = is_flag || all_forms(schema).any(|form| form.get("enum").is_some());
     let is_time = formats().any(|format| TIME_FORMATS.contains(&format));
-    let words = words(name);
     if is_time && (!tool.high_risk || tool.only_buys) {
         Role::Detail
-    } else if !is_number && is_content(tool, &words) {
+    } else if !(is_number || is_flag) && is_content(tool, &words, CONTENTS) {
         Role::Content
     } else if is_detail(tool, &words, is_number)
+        || (is_flag
+            && has_any(QUIET, &words)
+            && !has_any(EFFECTS, &words)
+            && !has_any(OPENS, &words))
         || (is_choice && is_free_choice(tool, &words, schema))
     {
         Role::Detail
@@ -171,19 +182,24 @@ fn role(tool: &Tool, name: &str, schema: &Json) -> Role {
     }
 }
 
-/// Whether an argument of this name is a text for readers.
-fn is_content(tool: &Tool, words: &[String]) -> bool {
+/// The last two words of a name.
+fn ending(words: &[String]) -> String {
+    words.get(words.len().saturating_sub(2)..).unwrap_or_default().join(" ")
+}
+
+/// Whether an argument of this name is a text for readers, by the last word of its name.
+fn is_content(tool: &Tool, words: &[String], contents: &[&str]) -> bool {
     let Some((last, before)) = words.split_last() else { return false };
     let is_effect = tool.does(RUNS)
         || (tool.high_risk && tool.is_named_after(last))
         || (last == "content" && tool.does(DNS));
-    has(CONTENTS, last) && !has_any(COMMANDS, before) && !is_effect
+    let is_text = has(contents, last) || EDITED.contains(&ending(words).as_str());
+    is_text && !has_any(COMMANDS, before) && !is_effect
 }
 
 /// Whether an argument of this name is a detail.
 fn is_detail(tool: &Tool, words: &[String], is_number: bool) -> bool {
     let Some((last, before)) = words.split_last() else { return false };
-    let ending = [before.last().map_or("", String::as_str), last].join(" ");
     let free = !tool.high_risk;
     let is_of_low_risk = || {
         let is_new = tool.creates || tool.reads;
@@ -204,7 +220,8 @@ fn is_detail(tool: &Tool, words: &[String], is_number: bool) -> bool {
         "subject" => (free && tool.entitles()) || tool.only_buys,
         _ => false,
     };
-    HARMLESS.contains(&ending.as_str())
+    HARMLESS.contains(&ending(words).as_str())
+        || (!free && tool.does(DNS) && has(OF_RECORDS, last))
         || (has(TIMES, last) && (free || tool.only_buys))
         || (is_plain && !has_any(SINKS, before))
         || (free && is_name())
@@ -221,22 +238,14 @@ fn is_free_choice(tool: &Tool, words: &[String], schema: &Json) -> bool {
     match words.last().is_some_and(|last| has(MODES, last)) {
         _ if tool.reads => true,
         true => choices(schema).next().is_some() && choices(schema).all(is_action),
-        false => !has_any(EFFECTS, words) && !choices(schema).any(opens),
+        false => tool.adds && !has_any(EFFECTS, words) && !choices(schema).any(opens),
     }
 }
 
 /// Whom a call reaches: nobody only if every word of the tool's name is known, no argument can name
 /// somebody, and the description does not say that others learn of it.
 fn reach(definition: &Json, tool: &Tool, roles: &ArgumentRoles) -> Reach {
-    let name = &tool.words;
-    let creates = tool.creates || tool.does(&["add"]);
-    let is_thing = |word: &String| has(OWN, word) || (creates && has(OWN_IF_NEW, word));
-    let is_verb =
-        |word: &String| has(CHANGES, word) || has(CREATES, word) || has(CREATES_IF_FIRST, word);
-    // A draft that is scheduled is sent.
-    let sends = tool.does(&["draft"]) && tool.does(&["reschedule", "schedule"]);
-    let known = |word: &String| is_verb(word) || is_thing(word) || has(FILLERS, word);
-    if sends || !name.iter().any(is_verb) || !name.iter().any(is_thing) || !name.iter().all(known) {
+    if !tool.own {
         return Reach::Outside;
     }
     // The id of a thing of the user, such as `id` or `note_id`, does not name a person.

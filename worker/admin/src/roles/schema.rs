@@ -40,3 +40,12 @@ pub(super) fn properties(definition: &Json) -> impl Iterator<Item = (&str, &Json
     });
     lists.flatten().map(|(name, schema)| (name.as_str(), schema))
 }
+
+/// Whether the schema, one of its alternatives, or its items can have this type.
+#[inline(never)]
+pub(super) fn has_type(schema: &Json, kind: &str) -> bool {
+    all_forms(schema).any(|form| match form.get("type") {
+        Some(Json::Array(kinds)) => kinds.iter().any(|one| one.as_str() == Some(kind)),
+        one => one.and_then(Json::as_str) == Some(kind),
+    })
+}

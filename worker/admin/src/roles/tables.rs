@@ -4,8 +4,8 @@
 /// sink there, unless the tool only pays or books.
 #[rustfmt::skip]
 pub(super) const TIMES: &[&str] = &[
-    "begin", "date", "datetime", "day", "deadline", "due", "duration", "end", "hour", "minute",
-    "month", "night", "recurrence", "rrule", "seconds", "since", "start", "time", "timezone", "tz",
+    "begin", "date", "datetime", "day", "deadline", "due", "duration", "end", "expiration", "expiry",
+    "hour", "minute", "month", "night", "recurrence", "rrule", "seconds", "since", "start", "time", "timezone", "tz",
     "until", "week", "weekday", "year",
 ];
 
@@ -14,41 +14,59 @@ pub(super) const TIMES: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const BUYS: &[&str] = &[
     "book", "buy", "charge", "checkout", "donate", "donation", "money", "order", "pay", "payment",
-    "payout", "purchase", "refund", "remit", "reserve", "transfer", "wire",
+    "payout", "purchase", "refund", "remit", "renew", "reserve", "tip", "transfer", "wire",
 ];
 
 /// The last word of the name of a text for readers. A number with such a name is an id: `delete_comment`, `comment`.
 #[rustfmt::skip]
 pub(super) const CONTENTS: &[&str] = &[
-    "body", "caption", "comment", "content", "description", "detail", "html", "markdown", "message",
-    "note", "reason", "remark", "summary", "text",
+    "append", "body", "caption", "comment", "content", "description", "detail", "html", "markdown",
+    "message", "note", "payload", "reason", "remark", "summary", "text", "thought",
 ];
+
+/// The end of the name of such a text, if its last word alone says less.
+pub(super) const EDITED: &[&str] = &["new str", "old str"];
+
+/// The last word of the name of a list of texts with formats. Its items are objects whose members no schema names.
+pub(super) const BLOCKS: &[&str] = &["block", "children", "text"];
 
 /// A word before them in the name of an argument that is run: a sink.
 pub(super) const COMMANDS: &[&str] = &["code", "command", "query", "script", "shell", "sql"];
 
-/// Words in the names of tools that run a text: its texts are sinks.
+/// The last word of the name of a text that is run. `code` and `query` are not among them: most such texts are a code of a
+/// country, or words to search for.
+pub(super) const COMMANDED: &[&str] = &["cmd", "command", "script", "shell", "sql"];
+
+/// Words in the names of tools that run a text: its texts are sinks, and the tool is of high risk. `query` alone is not: it
+/// mostly searches.
 #[rustfmt::skip]
 pub(super) const RUNS: &[&str] = &[
-    "command", "eval", "exec", "execute", "query", "run", "script", "shell", "sql",
+    "bash", "command", "eval", "exec", "execute", "invoke", "powershell", "python", "query", "run",
+    "script", "shell", "sql", "terminal", "trigger",
 ];
 
 /// Words in the names of tools that change where a name of a domain leads: its names and its texts are sinks.
 pub(super) const DNS: &[&str] = &["dns", "record", "rrset"];
 
+/// A word in the name of an argument that only a record of a domain has. With it, such a tool is of high risk.
+pub(super) const RECORDS: &[&str] = &["ttl", "zone"];
+
+/// The last word of an argument of such a tool of high risk that changes no more than the other arguments say.
+pub(super) const OF_RECORDS: &[&str] = &["ttl", "type"];
+
 /// The end of the name of an argument that is a detail in any tool.
 #[rustfmt::skip]
 pub(super) const HARMLESS: &[&str] = &[
-    "color id", "content type", "issue type", "merge method", "mime type",
-    "noteable type", "time zone",
+    "color id", "content type", "issue type", "merge method", "mime type", "noteable type",
+    "page size", "send updates", "time zone",
 ];
 
 /// The last word of the name of another detail. In a tool of high risk that has the word in its name, such an argument is
 /// what is destroyed, so it is a sink there: `delete_theme`.
 #[rustfmt::skip]
 pub(super) const DETAILS: &[&str] = &[
-    "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale", "sort",
-    "theme", "width",
+    "color", "colour", "emoji", "format", "height", "icon", "lang", "language", "locale",
+    "reaction", "sort", "theme", "width",
 ];
 
 /// The same, but in each tool of high risk, such an argument can be what is paid for or destroyed.
@@ -60,7 +78,7 @@ pub(super) const NUMBERED: &[&str] = &["page"];
 
 /// The same if the argument is a number and the tool reads: which part of a text or a list is read.
 pub(super) const NUMBERED_IF_READ: &[&str] =
-    &["count", "cursor", "depth", "index", "length", "offset"];
+    &["count", "cursor", "depth", "index", "length", "offset", "result"];
 
 /// Last words of argument names that are details if the tool creates or reads. In a tool that changes a thing, such an
 /// argument can be the whole effect: the limit of a card.
@@ -81,6 +99,23 @@ pub(super) const MODES: &[&str] = &[
 pub(super) const ACTIONS: &[&str] = &[
     "add", "append", "comment", "create", "edit", "get", "insert", "list", "new", "read", "search",
     "select", "update", "view",
+];
+
+/// A word in the name of a flag that changes nothing but who hears of the call, or how small it looks.
+pub(super) const QUIET: &[&str] = &["minor", "notification", "notify", "silent", "squash"];
+
+/// Words in the names of tools that add or send, besides those that create. Such a tool changes no existing thing, so a
+/// choice or a flag is a detail.
+#[rustfmt::skip]
+pub(super) const SENDS: &[&str] = &[
+    "add", "generate", "notify", "post", "reply", "send", "upload",
+];
+
+/// Words in the names of tools that change a thing. A choice or a flag can be what is changed: `confidential`.
+#[rustfmt::skip]
+pub(super) const ALTERS: &[&str] = &[
+    "adjust", "change", "configure", "edit", "increase", "modify", "patch", "raise", "set",
+    "toggle", "update",
 ];
 
 /// A word in the name of a choice or a flag that can be the whole effect.
@@ -181,26 +216,31 @@ pub(super) const TELLS: &[&str] = &[
     "publish", "published", "send", "sending", "sent", "share", "shared", "sharing",
 ];
 
-/// Words in the names of tools that destroy, spend, grant, stop a service or cannot be undone.
+/// Words in the names of tools that destroy, spend, grant, stop a service or cannot be undone. The same words with `un`
+/// before them count too: `unban`, `unsubscribe`.
 #[rustfmt::skip]
 pub(super) const HIGH_RISK: &[&str] = &[
-    "accept", "access", "admin", "approve", "authorize", "ban", "bid", "book", "buy", "cancel",
-    "charge", "checkout", "cleanup", "clear", "collaborator", "credential", "deactivate", "delete",
-    "deploy", "destroy", "disable", "discard", "dismiss", "donate", "donation", "drain", "drop",
-    "erase", "evict", "exec", "execute", "expunge", "finalize", "flush", "forwarding", "freeze",
-    "fund", "grant", "hdel", "invite", "kick", "kill", "merge", "mint", "money", "order",
-    "overwrite", "password", "pay", "payment", "payout", "permission", "policy", "promote", "prune",
-    "public", "publish", "purchase", "purge", "redeem", "refund", "remit", "remove", "reserve",
-    "reset", "restart", "revert", "revoke", "rm", "rmdir", "role", "rollback", "run", "scale",
-    "sell", "share", "shell", "shutdown", "spend", "stake", "subscribe", "subscription", "suspend",
-    "swap", "terminate", "topup", "trade", "transaction", "transfer", "trash", "truncate",
-    "uninstall", "unlink", "unlock", "unpublish", "visibility", "void", "webhook", "wipe", "wire",
-    "withdraw",
+    "accept", "access", "activate", "admin", "apply", "approve", "authorize", "ban", "beneficiary",
+    "bid", "book", "broadcast", "buy", "cancel", "charge", "checkout", "cleanup", "clear",
+    "collaborator", "credential", "deactivate", "decline", "delete", "deny", "deploy", "destroy",
+    "disable", "disarm", "discard", "dismiss", "dns", "donate", "donation", "drain", "drop",
+    "enable", "erase", "evict", "expunge", "finalize", "flush", "forwarding", "freeze", "fund",
+    "grant", "hdel", "invite", "kick", "kill", "marketing", "merge", "migration", "mint", "money",
+    "nameserver", "order", "overwrite", "password", "pay", "payee", "payment", "payout",
+    "permission", "policy", "promote", "prune", "public", "publish", "purchase", "purge",
+    "reactivate", "reboot", "redeem", "refund", "reject", "remit", "remove", "renew", "reserve",
+    "reset", "restart", "revert", "revoke", "rm", "rmdir", "role", "rollback", "rrset", "scale",
+    "sell", "share", "shutdown", "spend", "stake", "stop", "subscribe", "subscription", "suspend",
+    "swap", "terminate", "tip", "topup", "trade", "transaction", "transfer", "trash", "truncate",
+    "uninstall", "unlink", "unlock", "visibility", "void", "webhook", "wipe", "wire", "withdraw",
 ];
 
-/// The same in the names of tools that add: a member or the holder of a key gets access. Inviting and removing are high
-/// risk by themselves. `press_key` is not.
-pub(super) const HIGH_RISK_IF_ADDED: &[&str] = &["key", "member", "token"];
+/// The same in the names of tools that add: a member or the holder of a key gets access, and a discount, a filter or a rule
+/// has effects later, without another call. Inviting and removing are high risk by themselves. `press_key` is not.
+#[rustfmt::skip]
+pub(super) const HIGH_RISK_IF_ADDED: &[&str] = &[
+    "discount", "filter", "group", "key", "member", "rule", "token", "user",
+];
 
 /// Words in the names of tools that add one.
 #[rustfmt::skip]
@@ -208,35 +248,72 @@ pub(super) const ADDS: &[&str] = &[
     "add", "create", "generate", "import", "issue", "new", "register", "rotate", "upload",
 ];
 
-/// The same for the first word. Elsewhere it is mostly a noun: the blocks of a document.
-pub(super) const HIGH_RISK_IF_FIRST: &[&str] = &["block", "empty", "stop"];
+/// The same in the names of tools that change a thing: what somebody earns, pays or may spend.
+pub(super) const HIGH_RISK_IF_ALTERED: &[&str] =
+    &["bank", "budget", "limit", "price", "quota", "salary"];
 
-/// The same, if the tool's name has none of the words of `WRITTEN`: such a tool replaces what is there.
-pub(super) const HIGH_RISK_IF_WRITTEN: &[&str] = &["put", "replace", "write"];
+/// The same for the first word. Elsewhere it is mostly a noun: the blocks of a document.
+pub(super) const HIGH_RISK_IF_FIRST: &[&str] = &["block", "empty"];
+
+/// The same, if the tool's name has none of the words of `WRITTEN`: such a tool replaces what is there. `write` after
+/// another word is a noun: `issue_write`.
+pub(super) const HIGH_RISK_IF_WRITTEN: &[&str] = &["push", "put", "replace", "write"];
 
 /// New texts that replace nothing.
 #[rustfmt::skip]
 pub(super) const WRITTEN: &[&str] = &[
-    "comment", "draft", "email", "mail", "message", "note", "post", "reply", "review", "todo",
+    "comment", "draft", "email", "mail", "message", "note", "notification", "post", "reply",
+    "review", "todo",
 ];
+
+/// Words in the names of tools that replace a whole file.
+pub(super) const REPLACES: &[&str] = &["commit", "save", "update"];
 
 /// Words in the names of tools with the word `close`: such a thing is not opened again. Issues are.
 pub(super) const HIGH_RISK_IF_CLOSED: &[&str] = &["account", "position"];
 
+/// Words in the names of tools with the word `open`: somebody can come in.
+pub(super) const HIGH_RISK_IF_OPENED: &[&str] = &["door", "garage", "gate", "valve"];
+
+/// Words of a tool's name that make it a tool of high risk together: a verb and a thing.
+#[rustfmt::skip]
+pub(super) const HIGH_RISK_TOGETHER: &[(&[&str], &[&str])] = &[
+    (ADDS, HIGH_RISK_IF_ADDED),
+    (ALTERS, HIGH_RISK_IF_ALTERED),
+    (REPLACES, &["file"]),
+    (&["close"], HIGH_RISK_IF_CLOSED),
+    (&["open"], HIGH_RISK_IF_OPENED),
+];
+
 /// The first word of the name of a tool that reads. The words after it do not make such a tool high risk.
 #[rustfmt::skip]
 pub(super) const READS: &[&str] = &[
-    "check", "count", "describe", "fetch", "find", "get", "list", "lookup", "query", "read",
-    "search", "show", "view",
+    "check", "count", "crawl", "describe", "fetch", "find", "get", "list", "lookup", "query",
+    "read", "retrieve", "scrape", "search", "show", "view",
 ];
+
+/// The second word of the name of such a tool, if the first one is no verb: `jira_search`.
+pub(super) const READS_IF_SECOND: &[&str] =
+    &["crawl", "describe", "find", "get", "lookup", "retrieve", "scrape", "search", "snapshot"];
+
+/// The first word of the name of a tool that reads, but that can do more: `check_item` ticks it off.
+pub(super) const DOES_MORE: &[&str] = &["check", "fetch", "query"];
+
+/// A word in the name or in the description of a tool that sends its arguments to the web.
+pub(super) const WEB: &[&str] = &["internet", "online", "web"];
 
 /// The tables as the docs show them: what the words are, and what follows from them.
 #[cfg(test)]
-pub(super) const TABLES: [(&str, &str, &[&str]); 41] = [
-    ("last word of an argument's name, if it is no number", "content", CONTENTS),
+pub(super) const TABLES: [(&str, &str, &[&str]); 55] = [
+    ("last word of an argument's name, if it is no number and no flag", "content", CONTENTS),
+    ("end of such a name", "content", EDITED),
+    ("last word of the name of a list of objects whose members are not named", "content", BLOCKS),
     ("word before it", "not a content", COMMANDS),
-    ("word of a tool that runs a text", "not a content", RUNS),
+    ("word of a tool that runs a text", "not a content; risk `high`, except for `query`", RUNS),
+    ("last word of the name of a text that is no choice", "risk `high`", COMMANDED),
     ("word of a tool, for an argument `content` or `name`", "sink", DNS),
+    ("word of an argument of such a tool", "risk `high`", RECORDS),
+    ("last word of an argument's name, in such a tool of high risk", "detail", OF_RECORDS),
     ("end of an argument's name", "detail", HARMLESS),
     ("last word of an argument's name, in a tool that is not of high risk", "detail", TIMES),
     ("word of a tool of high risk that only pays or books", "a time is a detail", BUYS),
@@ -250,8 +327,15 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 41] = [
     ("the same, also in a tool whose last word is `write`", "detail", LABELS),
     ("the same as for `venue`, if the argument is a number", "detail", NUMBERED),
     ("the same, in a tool that reads", "detail", NUMBERED_IF_READ),
+    ("word of the name of a flag, without a word of an effect", "detail", QUIET),
     ("last word of a choice's name", "sink, unless each value begins with a word below", MODES),
     ("first word of a value", "detail", ACTIONS),
+    (
+        "word of a tool that creates or sends",
+        "another choice or flag is a detail, without a word below",
+        SENDS,
+    ),
+    ("word of a tool that changes a thing", "a choice or a flag is a sink", ALTERS),
     ("word of the name of a choice or a flag", "sink", EFFECTS),
     ("word of a choice's value", "sink", OPENS),
     ("last word of an argument's name, in a tool that creates", "detail", NAMES),
@@ -260,8 +344,12 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 41] = [
         "detail, if another argument is a sink",
         NAMED,
     ),
-    ("word of a tool that creates", "a name is a detail", CREATES),
-    ("first word of a tool that creates", "a name is a detail", CREATES_IF_FIRST),
+    ("word of a tool that creates", "a name, a choice or a flag is a detail", CREATES),
+    (
+        "first word of a tool that creates",
+        "a name, a choice or a flag is a detail",
+        CREATES_IF_FIRST,
+    ),
     ("word of a tool that creates or sends", "a title or subject is a detail", ENTITLES),
     ("word of a tool that changes a thing", "the same, if an argument selects the thing", EDITS),
     ("last word of an argument that selects a thing", "a title or subject is a detail", SELECTS),
@@ -281,9 +369,19 @@ pub(super) const TABLES: [(&str, &str, &[&str]); 41] = [
     ("word of a tool's name", "risk `high`", HIGH_RISK),
     ("the same, in a tool that adds", "risk `high`", HIGH_RISK_IF_ADDED),
     ("word of a tool that adds", "risk `high` with a word above", ADDS),
-    ("first word of a tool's name", "risk `high`", HIGH_RISK_IF_FIRST),
-    ("the same, without a word below", "risk `high`", HIGH_RISK_IF_WRITTEN),
-    ("word of a tool's name", "risk `medium` with a word above", WRITTEN),
+    ("word of a tool's name, with one that changes a thing", "risk `high`", HIGH_RISK_IF_ALTERED),
+    ("word of a tool's name, with the word `file`", "risk `high`", REPLACES),
     ("word of a tool's name, with the word `close`", "risk `high`", HIGH_RISK_IF_CLOSED),
+    ("word of a tool's name, with the word `open`", "risk `high`", HIGH_RISK_IF_OPENED),
+    ("first word of a tool's name", "risk `high`", HIGH_RISK_IF_FIRST),
+    ("word of a tool's name, without a word below", "risk `high`", HIGH_RISK_IF_WRITTEN),
+    ("word of a tool's name", "risk `medium` with a word above", WRITTEN),
     ("first word of the name of a tool that reads", "risk `medium`", READS),
+    ("second word of such a name, if the first one is no verb", "risk `medium`", READS_IF_SECOND),
+    (
+        "first word of the name of a tool that can do more than read",
+        "it changes something",
+        DOES_MORE,
+    ),
+    ("word of a name or a description", "it changes something", WEB),
 ];

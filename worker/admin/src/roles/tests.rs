@@ -1,13 +1,13 @@
-//! The role of each argument, whom a call reaches, and how risky the tool is.
+//! The role of each argument, and whom a call reaches.
 
 use super::tables::TABLES;
 use super::*;
 use gateward_core::json;
 
-fn derived(definition: &str) -> (Vec<(String, Role)>, Reach, Risk) {
+pub(super) fn derived(definition: &str) -> (Vec<(String, Role)>, Reach, Risk) {
     let definition = json::parse_definition(definition.as_bytes()).unwrap();
     let (ArgumentRoles(roles), reach) = derive(&definition);
-    (roles, reach, risk(&definition))
+    (roles, reach, risk(&definition).0)
 }
 
 /// The roles of the arguments of a tool, in the order of their pointers.
@@ -30,6 +30,12 @@ fn an_argument_has_the_role_that_its_name_suggests() {
         ("", Sink, Sink),
         ("body", Content, Content),
         ("email_body", Content, Content),
+        ("payload", Content, Content),
+        ("textToAppend", Content, Content),
+        ("new_str", Content, Content),
+        ("connection_str", Sink, Sink),
+        ("reaction", Detail, Detail),
+        ("status_expiration", Detail, Detail),
         ("fileContents", Content, Content),
         ("sql_text", Sink, Sink),
         ("scriptContent", Sink, Sink),
@@ -75,11 +81,25 @@ fn an_argument_has_the_role_that_its_schema_suggests() {
         ),
         ("choice", r#"{"enum":["a","b"]}"#, "shape", Detail),
         ("number of a text", r#"{"type":"integer"}"#, "comment", Sink),
+        (
+            "list of texts with formats",
+            r#"{"type":"array","items":{"type":"object"}}"#,
+            "blocks",
+            Content,
+        ),
+        (
+            "the same by reference",
+            r##"{"type":"array","items":{"$ref":"#/a"}}"##,
+            "children",
+            Content,
+        ),
+        ("list of other objects", r#"{"type":"array","items":{"type":"object"}}"#, "notes", Sink),
         ("choice of a kind", r#"{"enum":["note","event"]}"#, "type", Detail),
         ("choice of a permission", r#"{"enum":["read","write"]}"#, "permission", Sink),
         ("choice of a channel", r#"{"enum":["a","b"]}"#, "channel", Sink),
         ("flag", r#"{"type":"boolean"}"#, "all_day", Detail),
         ("flag that shows something", r#"{"type":["boolean","null"]}"#, "is_public", Sink),
+        ("flag with the name of a text", r#"{"type":"boolean"}"#, "public_comment", Sink),
         ("number of a page", r#"{"type":"integer"}"#, "page", Detail),
         ("page, or its name", r#"{"type":["integer","string"]}"#, "page", Sink),
         ("object that can have anything", r#"{"type":"object"}"#, "text", Sink),
@@ -88,7 +108,7 @@ fn an_argument_has_the_role_that_its_schema_suggests() {
         ("list of texts", r#"{"type":"array","items":{"type":"string"}}"#, "texts", Content),
     ] {
         let properties = format!(r#"{{"{name}":{schema}}}"#);
-        assert_eq!(roles("x", &properties), [(format!("/{name}"), expected)], "{what}");
+        assert_eq!(roles("create_x", &properties), [(format!("/{name}"), expected)], "{what}");
     }
 }
 
@@ -156,6 +176,20 @@ fn a_choice_or_a_flag_that_is_the_effect_is_no_detail() {
         ("create_event", "type", r#"{"enum":["default","focus"]}"#, Role::Detail),
         ("list_issues", "state", r#"{"enum":["open","closed","all"]}"#, Role::Detail),
         ("list_repos", "kind", r#"{"enum":["all","owner"]}"#, Role::Detail),
+        ("update_issue", "confidential", flag, Role::Sink),
+        ("modify_db_instance", "publicly_accessible", flag, Role::Sink),
+        ("toggle_feature_flag", "enabled", flag, Role::Sink),
+        ("update_record", "proxied", flag, Role::Sink),
+        ("respond-to-event", "response", r#"{"enum":["accepted","declined"]}"#, Role::Sink),
+        ("frobnicate", "kind", r#"{"enum":["a","b"]}"#, Role::Sink),
+        ("update_note", "pinned", flag, Role::Detail),
+        ("slack_post_message", "mrkdwn", flag, Role::Detail),
+        ("add_comment", "internal", flag, Role::Detail),
+        ("update_page", "is_minor_edit", flag, Role::Detail),
+        ("share_file", "sendNotification", flag, Role::Detail),
+        ("share_file", "notify_everyone", flag, Role::Sink),
+        ("update-event", "sendUpdates", r#"{"enum":["all","none"]}"#, Role::Detail),
+        ("jira_search", "ascending", flag, Role::Detail),
     ] {
         let properties = format!(r#"{{"{argument}":{schema}}}"#);
         assert_eq!(roles(tool, &properties), [(format!("/{argument}"), expected)], "{tool}");
@@ -193,6 +227,11 @@ fn in_a_tool_of_high_risk_names_times_and_texts_can_be_the_effect() {
         ("create_dns_record", "content", Role::Sink),
         ("create_dns_record", "name", Role::Sink),
         ("create_dns_record", "comment", Role::Content),
+        ("create_dns_record", "type", Role::Detail),
+        ("create_dns_record", "ttl", Role::Detail),
+        ("create_permission", "type", Role::Sink),
+        ("lambda_invoke", "payload", Role::Sink),
+        ("push_files", "message", Role::Content),
     ] {
         let properties = format!(r#"{{"{argument}":{{"type":"string"}}}}"#);
         assert_eq!(roles(tool, &properties), [(format!("/{argument}"), expected)], "{tool}");
@@ -209,6 +248,8 @@ fn the_tools_of_known_servers_do_ordinary_work() {
         ("fetch", "start_index", number, Role::Detail),
         ("fetch", "max_length", number, Role::Detail),
         ("fetch", "max_length", text, Role::Sink),
+        ("jira_search", "max_results", number, Role::Detail),
+        ("move_page", "page_size", number, Role::Detail),
         ("set_volume", "length", number, Role::Sink),
         ("create_issue", "milestone", number, Role::Detail),
         ("issue_write", "labels", text, Role::Detail),
@@ -250,27 +291,6 @@ fn an_argument_beside_another_one_can_be_a_detail() {
         let found =
             found.into_iter().find(|(pointer, _)| pointer.strip_prefix('/') == Some(argument));
         assert_eq!(found.unwrap().1, expected, "{tool} {arguments:?} {required}");
-    }
-}
-
-#[test]
-fn a_tool_that_lets_a_caller_choose_to_destroy_has_high_risk() {
-    for (tool, argument, values, expected) in [
-        ("label_write", "method", r#"["create","delete"]"#, Risk::High),
-        ("pull_request_review_write", "event", r#"["APPROVE","COMMENT"]"#, Risk::High),
-        ("pull_request_review_write", "method", r#"["create","delete_pending"]"#, Risk::High),
-        ("node_management", "operation", r#"["cordon","drain"]"#, Risk::High),
-        ("dns_record_write", "action", r#"["create","delete"]"#, Risk::High),
-        ("issue_write", "method", r#"["create","update"]"#, Risk::Medium),
-        ("issue_write", "state_reason", r#"["duplicate"]"#, Risk::Medium),
-        ("create_note", "noteable_type", r#"["merge_request"]"#, Risk::Medium),
-        ("update_settings", "merge_method", r#"["merge","squash"]"#, Risk::Medium),
-        ("browser_tabs", "action", r#"["list","new","close"]"#, Risk::Medium),
-    ] {
-        let properties = format!(r#"{{"{argument}":{{"type":"string","enum":{values}}}}}"#);
-        let schema = format!(r#"{{"properties":{properties}}}"#);
-        let definition = format!(r#"{{"name":"{tool}","inputSchema":{schema}}}"#);
-        assert_eq!(derived(&definition).2, expected, "{tool} {argument}");
     }
 }
 
@@ -351,87 +371,6 @@ fn a_call_reaches_nobody_only_if_all_of_it_is_known() {
             r#"{{"name":"{tool}","description":"{description}","inputSchema":{{"properties":{properties}}}}}"#
         );
         assert_eq!(derived(&definition).1, expected, "{tool} {properties} {description}");
-    }
-}
-
-#[test]
-fn a_tool_that_destroys_spends_or_grants_has_high_risk() {
-    for (tool, annotations, expected) in [
-        ("delete_file", "{}", Risk::High),
-        ("transferFunds", "{}", Risk::High),
-        ("merge_pull_request", "{}", Risk::High),
-        ("update_password", "{}", Risk::High),
-        ("invite_member", "{}", Risk::High),
-        ("add_team_members", "{}", Risk::High),
-        ("add_collaborator", "{}", Risk::High),
-        ("share_calendar", "{}", Risk::High),
-        ("set_repo_visibility", "{}", Risk::High),
-        ("publishPage", "{}", Risk::High),
-        ("unlock_door", "{}", Risk::High),
-        ("disable_alert", "{}", Risk::High),
-        ("restart_service", "{}", Risk::High),
-        ("block_user", "{}", Risk::High),
-        ("wire_funds", "{}", Risk::High),
-        ("create_api_key", "{}", Risk::High),
-        ("issueToken", "{}", Risk::High),
-        ("empty_trash", "{}", Risk::High),
-        ("stop_instance", "{}", Risk::High),
-        ("create_forwarding_rule", "{}", Risk::High),
-        ("add_webhook", "{}", Risk::High),
-        ("rm", "{}", Risk::High),
-        ("make_public", "{}", Risk::High),
-        ("close_account", "{}", Risk::High),
-        ("close_position", "{}", Risk::High),
-        ("get_and_purge_queue", "{}", Risk::High),
-        ("find_one_and_delete", "{}", Risk::High),
-        ("finalize_invoice", "{}", Risk::High),
-        ("kubectl_scale", "{}", Risk::High),
-        ("hdel", "{}", Risk::High),
-        ("swap_tokens", "{}", Risk::High),
-        ("update_subscription", "{}", Risk::High),
-        ("create_coupon_policy", "{}", Risk::High),
-        ("make_donation", "{}", Risk::High),
-        ("put_bucket_policy", "{}", Risk::High),
-        ("cleanup", "{}", Risk::High),
-        ("write_file", "{}", Risk::High),
-        ("put_object", "{}", Risk::High),
-        ("replace_page", "{}", Risk::High),
-        ("accept_merge_request", "{}", Risk::High),
-        ("merge_merge_request", "{}", Risk::High),
-        ("approve_merge_request", "{}", Risk::High),
-        ("close_issue", "{}", Risk::Medium),
-        ("create_merge_request", "{}", Risk::Medium),
-        ("create_merge_request_note", "{}", Risk::Medium),
-        ("update_merge_request", "{}", Risk::Medium),
-        ("write_note", "{}", Risk::Medium),
-        ("put_comment", "{}", Risk::Medium),
-        ("issue_write", "{}", Risk::Medium),
-        ("move_file", "{}", Risk::Medium),
-        ("get_roles_and_members", "{}", Risk::Medium),
-        ("create_coupon", "{}", Risk::Medium),
-        ("append_blocks", "{}", Risk::Medium),
-        ("create_empty_file", "{}", Risk::Medium),
-        ("forward_mail", "{}", Risk::Medium),
-        ("count_tokens", "{}", Risk::Medium),
-        ("press_key", "{}", Risk::Medium),
-        ("send_keys", "{}", Risk::Medium),
-        ("add_label", "{}", Risk::Medium),
-        ("message_member", "{}", Risk::Medium),
-        ("list_members", "{}", Risk::Medium),
-        ("get_access_log", "{}", Risk::Medium),
-        ("send_mail", "{}", Risk::Medium),
-        ("create_event", "{}", Risk::Medium),
-        ("add_attendee", "{}", Risk::Medium),
-        ("create_note", "{}", Risk::Medium),
-        ("list_orders", "{}", Risk::Medium),
-        ("get_role", "{}", Risk::Medium),
-        ("edit_page", r#"{"destructiveHint":true}"#, Risk::High),
-        ("get_role", r#"{"destructiveHint":true}"#, Risk::High),
-        ("delete_file", r#"{"destructiveHint":false}"#, Risk::High),
-        ("delete_file", r#"{"readOnlyHint":true}"#, Risk::Medium),
-    ] {
-        let definition = format!(r#"{{"name":"{tool}","annotations":{annotations}}}"#);
-        assert_eq!(derived(&definition).2, expected, "{tool} {annotations}");
     }
 }
 

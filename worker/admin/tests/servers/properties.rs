@@ -109,6 +109,24 @@ fn roles_reach_and_risk_are_proposed_when_a_tool_is_new_and_stay_as_they_are_set
 }
 
 #[test]
+fn a_tool_whose_name_only_reads_is_proposed_as_a_read_and_waits_for_approval() {
+    let says = |reads: bool| {
+        let annotations = json!({ "readOnlyHint": reads });
+        json!({"name": "list_pages", "inputSchema": {}, "annotations": annotations})
+    };
+    for (definition, mutates) in [
+        (tool("list_pages", ""), false),
+        (tool("list_pages", "Searches the web."), true),
+        (says(false), true),
+        (says(true), false),
+    ] {
+        let shown = tool_of(&listed(&json!([definition])), "list_pages");
+        let fields = ["mutates", "risk", "approved"].map(|field| shown[field].clone());
+        assert_eq!(fields, [json!(mutates), json!("medium"), json!(false)], "{definition}");
+    }
+}
+
+#[test]
 fn modes_of_the_shield_are_set_for_a_tenant_a_server_and_a_tool_and_null_takes_them_away() {
     let registry = listed(&json!([tool("search", "")]));
     let some = json!({"secret": "redact", "sql_injection": "block"});
