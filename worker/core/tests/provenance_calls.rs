@@ -9,7 +9,7 @@ use gateward_core::provenance::explanation::Provenance;
 use gateward_core::provenance::part::Part;
 use gateward_core::provenance::run::{RunValues, Source};
 use gateward_core::provenance::{
-    ArgumentRoles, Destinations, Level, Reach, ValueKey, extract, joined, lookup,
+    ArgumentRoles, Destinations, Level, Reach, ValueKey, extract, lookup,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -32,9 +32,7 @@ struct Run {
 impl Run {
     /// The user says something.
     fn instruct(mut self, instruction: &str) -> Self {
-        let mut stated = joined::stated(&KEY, instruction);
-        stated.extend(extract::instruction(&KEY, instruction));
-        self.state(stated, Vec::new());
+        self.state(extract::instruction(&KEY, instruction), Vec::new());
         self
     }
 

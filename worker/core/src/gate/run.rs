@@ -13,7 +13,7 @@ use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::part::Part;
 use crate::provenance::run::{Observation, RunValues, Source};
-use crate::provenance::{action, extract, joined, lookup};
+use crate::provenance::{action, extract, lookup};
 use crate::shield::Verdict;
 use crate::taint::Scope;
 
@@ -50,7 +50,6 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<DraftRe
     let key = &draft.facts.config.value_key;
     // The actions come first, so that a run that is full lacks values instead.
     let mut stated = action::stated(key, &start.instruction);
-    stated.extend(joined::stated(key, &start.instruction));
     stated.extend(start.plan.iter().map(|call| action::tool(key, &call.tool)));
     stated.extend(extract::instruction(key, &start.instruction));
     let planned = start.plan.iter().flat_map(|call| {

@@ -20,7 +20,7 @@ use super::normal::Form;
 use super::search::{is_in, split_once};
 use clause::of_text;
 use table::{Actions, TABLE, container, destroyed, is_part, is_phrase, named, noun, of_word};
-use vocabulary::{ACTIONS, MEMBERS, PIPELINES, PREPOSITIONS, RIGHTS, THINGS, WEAK};
+use vocabulary::{ACTIONS, BEGINS, JOINS, MEMBERS, PIPELINES, PREPOSITIONS, RIGHTS, THINGS, WEAK};
 
 /// The hashes of the actions that an instruction asks for. No value has such a hash, because no normal form contains the
 /// byte 0xff.
@@ -33,6 +33,24 @@ pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
     }
     stated.extend(asked.tools.iter().map(|name| used(key, name)));
     stated
+}
+
+/// Whether the table has an action for a word in lower case.
+#[must_use]
+pub fn is_verb(word: &str) -> bool {
+    of_word(word) != 0
+}
+
+/// Whether a word joins two orders.
+#[must_use]
+pub fn joins(word: &str) -> bool {
+    is_in(&JOINS, word)
+}
+
+/// Whether an order can follow a word.
+#[must_use]
+pub fn leads(word: &str) -> bool {
+    is_in(&BEGINS, word) || joins(word)
 }
 
 /// The hash of the name of a tool that an instruction says to use.

@@ -14,7 +14,6 @@
 //! more joined words or folders than are kept.
 
 use super::action;
-use super::extract::{CURRENCIES, mentioned};
 use super::key::{Hashes, ValueKey};
 use super::link::{SLASHES, is_url};
 use super::normal::Form;
@@ -101,11 +100,11 @@ pub const MAX_JOINED: usize = 1_024;
 /// Words before a word that are joined with it: `acme` and `web` of `dev.azure.com/acme/shop/_git/web`.
 const MAX_BEFORE: usize = 4;
 
-/// The hashes of the words that an instruction joins, and of the folders of its paths, without what it excludes.
+/// The hashes of the words that an instruction joins, and of the folders of its paths. A currency is no folder: "50
+/// EUR/month".
 #[must_use]
-pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
-    let instruction = &mentioned(key, instruction);
-    joins(key, instruction).into_iter().chain(folders(key, instruction)).collect()
+pub(super) fn stated(key: &ValueKey, instruction: &str, currencies: &[&str]) -> Vec<u64> {
+    joins(key, instruction).into_iter().chain(folders(key, instruction, currencies)).collect()
 }
 
 /// The hashes of the words that an instruction joins with `/`, `@` or another sign of URLs: one for each second word, and
@@ -149,7 +148,7 @@ pub const MAX_FOLDERS: usize = 1_024;
 
 /// The hashes that say which words of an instruction are folders ([`above`]), and with which words its paths end
 /// ([`itself`]). If there are more than [`MAX_FOLDERS`], one hash says that each word can be a folder. A URL has none.
-fn folders(key: &ValueKey, instruction: &str) -> Hashes {
+fn folders(key: &ValueKey, instruction: &str, currencies: &[&str]) -> Hashes {
     let is_edge = |letter: char| !letter.is_alphanumeric();
     let (paths, words): (Vec<&str>, Vec<&str>) =
         instruction.split(GAPS).partition(|word| word.contains(SLASHES));
@@ -170,7 +169,7 @@ fn folders(key: &ValueKey, instruction: &str) -> Hashes {
         let is_relative = !path.starts_with(['/', '\\', '~']);
         let is_named = |folder: &str| {
             let is_word = || itself(key, folder).is_some_and(|it| words.contains(&it));
-            is_relative && (CURRENCIES.contains(&folder) || is_word())
+            is_relative && (currencies.contains(&folder) || is_word())
         };
         for folder in path.rsplit(SLASHES).skip(1).filter(|folder| !is_named(folder)) {
             let is_full = folders.len() >= MAX_FOLDERS;
@@ -334,7 +333,7 @@ mod tests {
             assert!(has(pair(&KEY, first, last)) && has(second(&KEY, last)), "{instruction}");
             assert!(!has(pair(&KEY, alone, last)) && !has(second(&KEY, alone)), "{instruction}");
         }
-        assert!(stated(&KEY, "Close issue 12 in the repo shop of acme.").is_empty());
+        assert!(stated(&KEY, "Close issue 12 in the repo shop of acme.", &[]).is_empty());
     }
 
     #[test]
@@ -406,7 +405,7 @@ mod tests {
     #[test]
     fn a_folder_above_a_path_is_not_named() {
         let is_above = |instruction: &str, path: &str| {
-            let stated = folders(&KEY, instruction);
+            let stated = folders(&KEY, instruction, &["EUR"]);
             is_above(&KEY, path, &|hash| hash.is_some_and(|hash| stated.contains(&hash)))
         };
         for (instruction, path) in [
@@ -439,7 +438,7 @@ mod tests {
         }
         // If not all folders of a long instruction are kept, each word can be one.
         let long: String = (0..2_000).map(|at| format!(" /a{at}/b{at}")).collect();
-        let stated = folders(&KEY, &long);
+        let stated = folders(&KEY, &long, &[]);
         let fits: String = (0..600).map(|at| format!(" /a{at}/b{at}")).collect();
         assert!(is_above(&fits, "/a599") && !is_above(&fits, "x"));
         assert!(stated.len() <= 2 * MAX_FOLDERS + 1);

@@ -1,10 +1,11 @@
 //! The values that a user's instruction states.
 
+use super::super::joined;
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
 use super::excluded::mentioned;
-use super::money::{amount, beside_currency, currency, is_amount, money};
+use super::money::{CURRENCIES, amount, beside_currency, currency, is_amount, money};
 use super::rights::granted;
 use super::scan::{Kind, scan};
 use super::text::{Reader, sorted};
@@ -27,21 +28,25 @@ const MIN_WORD_LETTERS: usize = 3;
 /// of digits inside of an account number or a date is not a value, because it would state an amount. Nor is a number
 /// that only [counts or orders](counting), nor [`all`](is_all). Of a word that is more than its [name or number](each_part), that is a value
 /// too, and it is said which numbers are [amounts of money](money). What the instruction [excludes](mentioned) is not a value.
-/// At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
+/// At most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Before them are the hashes of the
+/// words that the instruction [joins](joined::stated), because those lower levels.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
+    let mentioned = mentioned(instruction);
+    let mut stated = joined::stated(key, &mentioned, &CURRENCIES);
     let mut hashes = Hashes::default();
     let mut take = |hash| {
         if hashes.len() < MAX_INSTRUCTION_VALUES {
             hashes.insert(hash);
         }
     };
-    let instruction = apart(&mentioned(key, instruction));
+    let instruction = apart(&mentioned);
     read(key, &instruction, &mut take);
     if let Some(spaced) = spaced(&instruction) {
         read(key, &spaced, &mut take);
     }
-    sorted(hashes)
+    stated.append(&mut sorted(hashes));
+    stated
 }
 
 fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {

@@ -14,9 +14,8 @@ mod text;
 mod tree;
 mod words;
 
-pub(super) use excluded::mentioned;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
-pub(super) use money::{CURRENCIES, money};
+pub(super) use money::money;
 pub(super) use rights::{is_access, right};
 pub use scan::each_link;
 pub use text::text;
