@@ -7,6 +7,7 @@ mod named;
 mod records;
 mod run_values;
 mod statements;
+mod uses;
 
 use std::rc::Rc;
 

@@ -1,6 +1,7 @@
 //! The provenance of one call: the level of each sink, and whom the call reaches.
 
 use std::collections::HashSet;
+use std::ptr;
 
 use super::explanation::{Provenance, SinkOrigin, TOOL};
 use super::extract;
@@ -11,10 +12,9 @@ use super::plan::number;
 use super::pointers::Step;
 use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
-use super::search::trim_end;
+use super::search::{is_in, trim_end};
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
-use super::uses::each_use;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
 use crate::decode::escapes::{self, Escapes};
 use crate::json::raw::RawObject;
@@ -45,22 +45,10 @@ pub struct Call<'a> {
     pub answers: Option<&'a Json>,
 }
 
-/// Whether a sink has the value that the tool's schema says it has if it is left out: then it names no destination. An
-/// argument that the schema requires is never left out.
-fn is_left_out(
-    argument: &Argument<'_>,
-    (properties, required): &(RawObject, Option<Json>),
-) -> bool {
-    let default = |name: &str| {
-        let default = properties.object(name)?.get("default").map(str::to_owned)?;
-        json::parse(default.as_bytes()).ok()
-    };
-    let is_required = |name: &str| {
-        matches!(required, Some(Json::Array(names))
-            if names.iter().any(|it| it.as_str() == Some(name)))
-    };
-    let name = argument.pointer.strip_prefix('/').filter(|_| argument.role == Role::Sink);
-    name.is_some_and(|name| default(name).as_ref() == Some(argument.value) && !is_required(name))
+/// Whether an argument says where a tool acts. If a tool of high risk has a default for it, the user may have meant another.
+fn is_place(pointer: &str) -> bool {
+    const PLACES: [&str; 4] = ["branch", "environment", "namespace", "region"];
+    action::words(pointer).iter().any(|word| is_in(&PLACES, word))
 }
 
 /// The folders of the paths in a detail that can lead out of the folder in which its name is used. `A: b` and `/a` are
@@ -105,12 +93,9 @@ impl Call<'_> {
         if let Some(given) = self.answers {
             more |= answers(&mut arguments, given);
         }
-        let schema = self.with_defaults();
-        let is_left_out =
-            |it: &Argument<'_>| schema.as_ref().is_some_and(|schema| is_left_out(it, schema));
         let mut sinks = Vec::new();
         let mut all_own = self.reach == Reach::BySinks;
-        for argument in arguments.iter().filter(|argument| !is_left_out(argument)) {
+        for argument in arguments.iter().filter(|argument| !self.is_left_out(argument)) {
             if let Some(origin) = self.origin(argument, &arguments) {
                 add(&mut sinks, origin);
             }
@@ -130,6 +115,11 @@ impl Call<'_> {
         if let Some(found) = self.untrusted_resource() {
             let origin = SinkOrigin::new("#resource".to_owned(), found.level);
             add(&mut sinks, self.with_source(origin, found));
+        }
+        if let Some((name, hash)) = self.amount_left_out()
+            && !self.is_said(Some(hash))
+        {
+            add(&mut sinks, SinkOrigin::new(["/", name].concat(), Level::Nowhere));
         }
         more |= names.more;
         if more {
@@ -163,7 +153,7 @@ impl Call<'_> {
     /// Whether the instruction, the plan or an approver stated a hash.
     // Inlined into each caller, it takes much more code.
     #[inline(never)]
-    fn is_said(&self, hash: Option<u64>) -> bool {
+    pub(super) fn is_said(&self, hash: Option<u64>) -> bool {
         let found = self.run.zip(hash).and_then(|(run, hash)| run.get(hash));
         found.is_some_and(|found| found.level == Level::Instruction)
     }
@@ -188,6 +178,13 @@ impl Call<'_> {
                 if let Some(second) = text(other)
                     && joined::is_pair(pointer, &other.pointer)
                     && !(self.is_stated(argument) && self.is_stated(other))
+                    && !arguments.iter().any(|third| {
+                        // `organization` beside `owner` and `repo`.
+                        !ptr::eq(third, argument)
+                            && joined::is_pair(&third.pointer, &other.pointer)
+                            && text(third)
+                                .is_some_and(|it| self.is_said(joined::pair(self.key, it, second)))
+                    })
                 {
                     found(pointer, first, second);
                 }
@@ -255,7 +252,8 @@ impl Call<'_> {
                 add(&Json::String(name.to_owned()));
             }
         }
-        sinks().for_each(|argument| each_use(self.key, argument, &mut |_, hash| stated.push(hash)));
+        sinks().for_each(|argument| self.each_use(argument, &mut |hash, _| stated.push(hash)));
+        stated.extend(self.amount_left_out().map(|(_, hash)| hash));
         self.each_pair(&arguments, &mut |_, first, second| {
             stated.extend(joined::pair(self.key, first, second));
         });
@@ -286,7 +284,7 @@ impl Call<'_> {
     }
 
     /// The names that the schema declares, if it declares any.
-    fn declared(&self) -> Option<&HashSet<Box<str>>> {
+    pub(super) fn declared(&self) -> Option<&HashSet<Box<str>>> {
         self.declared.filter(|declared| !declared.is_empty())
     }
 
@@ -340,11 +338,11 @@ impl Call<'_> {
             // A tool can take an empty filter for "all".
             Role::Sink if self.high_risk && argument.named && has_blank(argument.value) => NOWHERE,
             Role::Sink => {
-                let found = self.sink(argument, known)?;
-                let is_other = found.level == Level::Instruction
-                    && (self.is_elsewhere(argument)
-                        || (self.high_risk && self.is_above(argument, all)));
-                if is_other { NOWHERE } else { found }
+                let found = self.used(argument, self.sink(argument, known)?);
+                let is_above = found.level == Level::Instruction
+                    && self.high_risk
+                    && self.is_above(argument, all);
+                if is_above { NOWHERE } else { found }
             }
             role => {
                 let links = lookup::links(self.key, argument.value, self.destinations, known);
@@ -393,17 +391,6 @@ impl Call<'_> {
         is_above && !all.iter().any(is_second)
     }
 
-    /// Whether the instruction names a value only in another place: a number that is no [amount](extract::money), although
-    /// it has amounts, or a [right](extract::right) that it does not grant.
-    fn is_elsewhere(&self, argument: &Argument<'_>) -> bool {
-        let mut is_elsewhere = false;
-        let has_money = || self.is_said(Some(extract::money(self.key, b"")));
-        each_use(self.key, argument, &mut |is_money, hash| {
-            is_elsewhere |= !self.is_said(Some(hash)) && (!is_money || has_money());
-        });
-        is_elsewhere
-    }
-
     fn with_source(&self, mut origin: SinkOrigin, found: Found) -> SinkOrigin {
         let source = found.source.and_then(|source| self.run?.source(source));
         if let Some((source, number)) = source {
@@ -414,14 +401,26 @@ impl Call<'_> {
         origin
     }
 
-    /// The properties of the tool's schema and the names of those that it requires, if it may have defaults. The schema is
-    /// parsed once for all arguments.
-    fn with_defaults(&self) -> Option<(RawObject, Option<Json>)> {
-        // Most schemas have none.
-        let schema = self.schema.filter(|schema| schema.contains("\"default\""))?;
-        let schema = RawObject::parse(schema)?;
-        let required = schema.get("required").and_then(|it| json::parse(it.as_bytes()).ok());
-        Some((schema.object("properties")?, required))
+    /// Whether a sink has the value that the tool's schema says it has if it is left out: then it names no destination. An
+    /// argument that the schema requires is never left out. If a tool of high risk has a default for where it acts, the user
+    /// may have meant another place.
+    fn is_left_out(&self, argument: &Argument<'_>) -> bool {
+        let Some(name) = argument.pointer.strip_prefix('/') else { return false };
+        // Most schemas have no default.
+        let schema = self.schema.filter(|schema| schema.contains("\"default\""));
+        let (Some(schema), Role::Sink) = (schema, argument.role) else { return false };
+        let default = || {
+            let property = RawObject::parse(&self.property(argument)?)?;
+            json::parse(property.get("default")?.as_bytes()).ok()
+        };
+        let is_required = || {
+            let quoted = ["\"", name, "\""].concat();
+            let schema = RawObject::parse(schema);
+            schema.is_some_and(|it| it.get("required").is_some_and(|all| all.contains(&quoted)))
+        };
+        !(self.high_risk && is_place(name))
+            && default().as_ref() == Some(argument.value)
+            && !is_required()
     }
 
     /// The level of a sink. [`Self::names_in_sinks`] judges the names in the arguments if the schema declares any, but

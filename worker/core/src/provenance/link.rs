@@ -73,7 +73,8 @@ const CODE: &[(&str, &str)] = &[
 const MAX_DOMAIN_BYTES: usize = 18;
 
 /// Schemes with a host that is where the request goes. `javascript://host/` runs a script instead.
-const SCHEMES: [&str; 9] = ["", "ftp", "ftps", "git", "http", "https", "sftp", "ssh", "wss"];
+const SCHEMES: [&str; 11] =
+    ["", "ftp", "ftps", "git", "gs", "http", "https", "s3", "sftp", "ssh", "wss"];
 
 /// A URL whose host is certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,12 +9,15 @@ use super::joined;
 use super::leaves::{each_leaf, each_value};
 use super::link::{self, Link, SLASHES};
 use super::normal::{Form, MAX_VALUE_BYTES, decodings, is_exact};
-use super::search::{lower as lower_case, rsplit_once, split_once};
+use super::search::{is_in, lower as lower_case, rsplit_once, split_once};
 use super::{Destinations, Level, ValueKey};
 use crate::json::Json;
 
 /// Parts of one sink, such as the recipients of a long list. Further parts count as seen nowhere.
 pub const MAX_SINK_PARTS: usize = 256;
+
+/// Words that many tools take for the user, or for what is the user's own. Sorted.
+const USER: [&str; 4] = ["@me", "me", "primary", "self"];
 
 /// Where a value was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,6 +320,9 @@ impl<'a> Lookup<'a> {
         }
         if self.is_allowed(trimmed, link) {
             whole = higher(whole, Some(ALLOWED));
+        }
+        if is_in(&USER, text) {
+            whole = higher(whole, Some(Found { level: Level::Trusted, source: None }));
         }
         if let Some(found) = whole {
             return found;

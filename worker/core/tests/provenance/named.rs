@@ -74,6 +74,19 @@ fn a_right_is_one_that_the_instruction_grants() {
         ("Add anna to the group ops as an admin.", "admin", "allow instruction"),
         ("Give anna write access to ops.", "write", "allow instruction"),
         ("Change the role of anna in ops to Editor.", "editor", "allow instruction"),
+        (
+            "Add anna to the group ops as a guest; she reports to an admin.",
+            "admin",
+            "require_approval nowhere",
+        ),
+        ("Add anna to ops, and ask an admin.", "admin", "require_approval nowhere"),
+        ("Make anna an admin of ops.", "admin", "allow instruction"),
+        ("Give anna write access to ops.", "push", "allow instruction"),
+        ("Give anna edit access to ops.", "writer", "allow instruction"),
+        ("Give anna write access to ops.", "admin", "require_approval nowhere"),
+        ("Give anna read-only access to ops.", "read", "allow instruction"),
+        ("Let anna read ops.", "read", "allow instruction"),
+        ("Give anna read access to ops.", "write", "require_approval nowhere"),
     ] {
         let mut gate = gate();
         instruct(&gate, "r", instruction);
@@ -85,6 +98,23 @@ fn a_right_is_one_that_the_instruction_grants() {
             use_approved(&gate, &call, &decide(&gate, &call));
             assert!(pay(&gate, "r", arguments).starts_with("allow"), "{instruction}");
         }
+    }
+}
+
+#[test]
+fn a_visibility_is_one_that_the_instruction_asks_for() {
+    for (instruction, expected) in [
+        ("Make acme/shop private, it is public by mistake", "require_approval nowhere"),
+        ("Is acme/shop public or private?", "require_approval nowhere"),
+        ("Make acme/shop public.", "allow instruction"),
+        ("Set the visibility of acme/shop to public.", "allow instruction"),
+        ("Create a public repository acme/shop.", "allow instruction"),
+    ] {
+        let mut gate = gate();
+        instruct(&gate, "r", instruction);
+        report(&mut gate, "r", ServerTrust::Untrusted, "x");
+        let arguments = value!({ "to": "acme/shop", "visibility": "public" });
+        assert_eq!(pay(&gate, "r", arguments), expected, "{instruction}");
     }
 }
 

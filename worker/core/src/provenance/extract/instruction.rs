@@ -4,6 +4,7 @@ use super::super::joined;
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
 use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
+use super::delimited::each_delimited;
 use super::excluded::mentioned;
 use super::money::{CURRENCIES, amount, beside_currency, currency, is_amount, money};
 use super::rights::granted;
@@ -40,6 +41,7 @@ pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
             hashes.insert(hash);
         }
     };
+    each_delimited(key, &mentioned, &mut take);
     let instruction = apart(&mentioned);
     read(key, &instruction, &mut take);
     if let Some(spaced) = spaced(&instruction) {
@@ -73,7 +75,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     let get = |at: Option<usize>| at.and_then(|at| words.get(at)).copied().unwrap_or_default();
     for (at, word) in words.iter().enumerate() {
         let (previous, next) = (get(at.checked_sub(1)), get(Some(at + 1)));
-        granted(key, previous, word, next).into_iter().for_each(&mut *take);
+        granted(key, &words, at).into_iter().for_each(&mut *take);
         if !is_unit(next) && !is_part(&numbers, place(&flat, word)) {
             each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
             let amount = amount(previous, word, next);

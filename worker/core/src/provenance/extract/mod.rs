@@ -5,6 +5,7 @@
 //!
 //! INVARIANT (linear): each byte is read a bounded number of times, and each value has a bounded length.
 
+mod delimited;
 mod excluded;
 mod instruction;
 mod money;
@@ -14,6 +15,7 @@ mod text;
 mod tree;
 mod words;
 
+pub(super) use delimited::delimited;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
 pub(super) use money::money;
 pub(super) use rights::{is_access, right};

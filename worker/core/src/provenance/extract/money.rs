@@ -38,15 +38,22 @@ pub fn currency(word: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Numbers in words, as they are written before a currency.
+/// Numbers in words, as they are written before a currency: from 1 to 12, and the tens from 20 on.
 #[rustfmt::skip]
-const NUMBERS: [[&str; 2]; 12] = [
+const NUMBERS: [[&str; 2]; 20] = [
     ["one", "ein"], ["two", "zwei"], ["three", "drei"], ["four", "vier"], ["five", "fünf"], ["six", "sechs"],
     ["seven", "sieben"], ["eight", "acht"], ["nine", "neun"], ["ten", "zehn"], ["eleven", "elf"], ["twelve", "zwölf"],
+    ["twenty", "zwanzig"], ["thirty", "dreißig"], ["forty", "vierzig"], ["fifty", "fünfzig"], ["sixty", "sechzig"],
+    ["seventy", "siebzig"], ["eighty", "achtzig"], ["ninety", "neunzig"],
 ];
 
+fn in_words(word: &str) -> Option<usize> {
+    let at = NUMBERS.iter().position(|words| is_one_of(words, word))?;
+    Some(if at < 12 { at + 1 } else { (at - 10) * 10 })
+}
+
 /// The number of a word that has a currency in it or beside it, as other texts write it: `1200` of `€1.200` and of "1.200
-/// EUR", `50` of "50,- EUR", `1.5` of "1,5 EUR", `5000` of "5k EUR", `5` of "five euros". `None` for any other word.
+/// EUR", `50` of "50,- EUR", `1.5` of "1,5 EUR", `5000` of "5k EUR", `1500` of "1.5k EUR", `5` of "five euros". `None` for any other word.
 pub fn amount(previous: &str, word: &str, next: &str) -> Option<String> {
     let number = currency(word).map_or_else(|| bare(word), |(_, number)| number);
     if number.is_empty() {
@@ -61,7 +68,12 @@ pub fn amount(previous: &str, word: &str, next: &str) -> Option<String> {
         |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_pointed = is_one_of(&POINTED, currency);
     let parts = number.split_once(['.', ',']).filter(|(it, rest)| is_number(it) && is_number(rest));
-    let thousand = number.strip_suffix(['k', 'K']).filter(|it| is_number(it));
+    // "1.5k".
+    let thousand = number.strip_suffix(['k', 'K']).and_then(|thousand| {
+        let (whole, rest) = thousand.split_once(['.', ',']).unwrap_or((thousand, "0"));
+        let is_short = is_number(whole) && is_number(rest) && rest.len() == 1;
+        is_short.then(|| [whole, rest, "00"].concat())
+    });
     Some(match (parts, thousand) {
         (Some((whole, rest)), _) if rest.len() == 3 && has(number, '.') => {
             match is_pointed && whole.len() <= 3 && !whole.starts_with('0') {
@@ -70,9 +82,12 @@ pub fn amount(previous: &str, word: &str, next: &str) -> Option<String> {
             }
         }
         (Some((whole, rest)), _) if rest.len() == 1 => [whole, ".", rest].concat(),
-        (_, Some(thousands)) => [thousands, "000"].concat(),
+        (_, Some(thousands)) => thousands,
         _ if is_amount(number) => number.to_owned(),
-        _ => (NUMBERS.iter().position(|words| is_one_of(words, number))? + 1).to_string(),
+        // "Two hundred and five euros" has other words before.
+        _ => in_words(number)
+            .filter(|_| !is_one_of(&["and", "hundred", "und"], previous))?
+            .to_string(),
     })
 }
 
