@@ -4,21 +4,20 @@ use super::call::Call;
 use super::leaves::each_leaf;
 use super::lookup::{Found, NOWHERE};
 use super::normal::Form;
-use super::search::is_in;
+use super::search::is_word;
 use super::sinks::Argument;
 use super::{Level, action, extract};
 use crate::json::Json;
 use crate::json::raw::RawObject;
 
-/// Words in the names of arguments that are amounts of money, and quantities of something else. Sorted, as all lists here.
-const AMOUNTS: [&str; 9] =
-    ["amount", "betrag", "budget", "cost", "costs", "fee", "price", "sum", "total"];
-const QUANTITIES: [&str; 7] = ["count", "qty", "quantity", "replicas", "shares", "size", "units"];
+/// Words in the names of arguments that are amounts of money, and quantities of something else.
+const AMOUNTS: &str = "amount betrag budget cost costs fee price sum total";
+const QUANTITIES: &str = "count qty quantity replicas shares size units";
 
 /// Words in the names of commands, and of other texts that a tool of high risk runs. A part of the user's text does more
 /// than the whole: `DELETE FROM t` of `DELETE FROM t WHERE id = 7`.
-const COMMANDS: [&str; 4] = ["command", "script", "shell", "sql"];
-const QUERIES: [&str; 6] = ["jql", "manifest", "patch", "query", "statement", "where"];
+const COMMANDS: &str = "command script shell sql";
+const QUERIES: &str = "jql manifest patch query statement where";
 
 impl Call<'_> {
     /// Where the value of an argument was found, if its [use](Self::each_use) is considered. The instruction can name a value only
@@ -49,14 +48,14 @@ impl Call<'_> {
         found: &mut dyn FnMut(u64, Option<u64>),
     ) {
         let names = action::words(&argument.pointer);
-        let any = |list: &[&str]| names.iter().any(|name| is_in(list, name));
-        let (is_money, is_quantity) = (any(&AMOUNTS), any(&QUANTITIES));
+        let any = |list: &str| names.iter().any(|name| is_word(list, name));
+        let (is_money, is_quantity) = (any(AMOUNTS), any(QUANTITIES));
         let is_access = names.iter().any(|name| extract::is_access(name));
         // A postal code is no program.
         let is_code = || matches!(names.as_slice(), [only] if only == "code");
-        let is_command = any(&COMMANDS) || (self.high_risk && (any(&QUERIES) || is_code()));
+        let is_command = any(COMMANDS) || (self.high_risk && (any(QUERIES) || is_code()));
         // A filter of one word can be true for all.
-        let min_words = if any(&["where"]) { 1 } else { 2 };
+        let min_words = if any("where") { 1 } else { 2 };
         let (mut form, mut units) = (Form::new(), Form::new());
         each_leaf(argument.value, &mut |leaf| {
             let text = leaf.as_str().unwrap_or_default();

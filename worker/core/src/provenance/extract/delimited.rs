@@ -4,7 +4,7 @@
 
 use super::super::key::ValueKey;
 use super::super::normal::MAX_VALUE_BYTES;
-use super::super::search::{is_in, split_once, trim, trim_end};
+use super::super::search::{is_word, split_once, trim, trim_end};
 use super::words::{beside, place, words};
 
 /// What begins and what ends a quotation.
@@ -12,11 +12,11 @@ use super::words::{beside, place, words};
 const QUOTES: [(char, char); 6] =
     [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»')];
 
-/// Words before a command or a filter that goes up to the end of its clause. Sorted.
-const BEGINS: [&str; 6] = ["exec", "execute", "run", "where", "whose", "with"];
+/// Words before a command or a filter that goes up to the end of its clause.
+const BEGINS: &str = "exec execute run where whose with";
 
 /// What follows "and" if that ends such a clause: "run npm test and tell me".
-const NEXT: [&str; 5] = ["fix", "let", "show", "tell", "then"];
+const NEXT: &str = "fix let show tell then";
 
 /// The hash of a text that an instruction delimits. No value has such a hash.
 #[must_use]
@@ -55,7 +55,7 @@ pub fn each_delimited(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u6
     for line in instruction.split('\n') {
         each_clause(line, found);
         for word in words(line) {
-            if word.ends_with(':') || is_in(&BEGINS, word) {
+            if word.ends_with(':') || is_word(BEGINS, word) {
                 each_clause(beside(line, word).1, found);
             }
         }
@@ -72,7 +72,7 @@ fn each_clause(text: &str, found: &mut dyn FnMut(&str)) {
         let (last, next) = (get(at - 1), get(at + 1));
         match get(*at) {
             "please" | "then" => true,
-            "and" | "but" => last.ends_with(',') || is_in(&NEXT, next),
+            "and" | "but" => last.ends_with(',') || is_word(NEXT, next),
             "from" => next == "the",
             word => last.len() > 1 && last.ends_with('.') && word.starts_with(char::is_uppercase),
         }

@@ -4,7 +4,7 @@
 //! form excludes is named, and a value after a negation that is for something else is not named.
 
 use super::super::action::{is_verb, joins, leads};
-use super::super::search::has;
+use super::super::search::{has, is_word};
 use super::words::{NUMBER_SIGNS, Place, bare, lower, place};
 
 /// What excludes the words after it.
@@ -109,12 +109,6 @@ pub fn mentioned(text: &str) -> String {
     kept
 }
 
-/// Whether a list has a word.
-#[inline(never)]
-fn is_of(list: &str, word: &str) -> bool {
-    list.split(' ').any(|listed| listed == word)
-}
-
 /// Whether a text has one of these letters.
 #[inline(never)]
 fn has_any(text: &str, letters: &str) -> bool {
@@ -151,7 +145,7 @@ impl<'t> Words<'t> {
 
     #[inline(never)]
     fn is(&self, at: usize, list: &str) -> bool {
-        is_of(list, self.get(at))
+        is_word(list, self.get(at))
     }
 
     #[inline(never)]
@@ -207,10 +201,10 @@ impl<'t> Words<'t> {
         let near = |list: &str| self.any(start..end, list);
         let excludes = match word {
             "but" => !self.is_order(at + 1) && !self.is(at + 1, NOT) && near(ALL),
-            "leave" => !is_of(KEPT, next) && near(ALONE),
+            "leave" => !is_word(KEPT, next) && near(ALONE),
             // "There is no reason to keep it."
             "behalte" | "keep" => {
-                !(is_of(KEPT, next)
+                !(is_word(KEPT, next)
                     || near(INFORMED)
                     || self.any(start..at, NOT)
                     || self.any(start..at, NO))
@@ -221,12 +215,12 @@ impl<'t> Words<'t> {
             // "Avoid jargon."
             "avoid" => self.is_value(at + 1) || is_verb(next) || matches!(next, "the" | "touching"),
             "nobody" | "niemand" => matches!(next, "darf" | "may" | "must" | "should" | "soll"),
-            _ if is_of(NO, word) => {
+            _ if is_word(NO, word) => {
                 let begins = self.is_apart(at) || joins(self.before(at));
                 self.is_order(at + 1) || (begins && !self.is_apart(at + 1))
             }
-            _ if is_of(NOT, word) => self.forbids(at, start, end),
-            _ => is_of(EXCEPT, word),
+            _ if is_word(NOT, word) => self.forbids(at, start, end),
+            _ => is_word(EXCEPT, word),
         };
         excludes.then_some(1)
     }
@@ -236,7 +230,7 @@ impl<'t> Words<'t> {
         let (word, last) = (self.get(at), self.before(at));
         if self.is(at + 1, NO_MORE)
             || (self.is(at + 2, NO_MORE) && !self.is_order(at + 1))
-            || is_of(NO_MORE, last)
+            || is_word(NO_MORE, last)
         {
             return false;
         }
@@ -253,7 +247,7 @@ impl<'t> Words<'t> {
         }
         // "It's", "they're".
         let is_short = has(last, '\'') && last != "let's";
-        let is_told = is_of(STATES, last)
+        let is_told = is_word(STATES, last)
             || is_short
             || matches!(word, "aren't" | "isn't")
             || (matches!(word, "nicht" | "niet" | "pas") && self.any(start..end, IF));
@@ -271,16 +265,16 @@ impl<'t> Words<'t> {
     /// stay", "b.md is not to be deleted".
     fn stays(&self, at: usize, clause: usize) -> Option<usize> {
         let (word, last, next) = (self.get(at), self.before(at), self.get(at + 1));
-        let is_late = matches!(word, "nicht" | "niet") && !is_of(NO_MORE, last);
+        let is_late = matches!(word, "nicht" | "niet") && !is_word(NO_MORE, last);
         let is_passive = || {
             let is_touched = matches!(word, "aren't" | "isn't") || matches!(last, "are" | "is");
             next == "be"
                 || (next == "to" && self.get(at + 2) == "be")
-                || (is_touched && is_of(TOUCHED, next))
+                || (is_touched && is_word(TOUCHED, next))
         };
-        let stays = is_of(STAYS, word)
-            || (is_of(STAY, word) && leads(last))
-            || (is_of(NOT, word) && is_passive());
+        let stays = is_word(STAYS, word)
+            || (is_word(STAY, word) && leads(last))
+            || (is_word(NOT, word) && is_passive());
         if !stays && !is_late {
             return None;
         }
@@ -311,7 +305,7 @@ impl<'t> Words<'t> {
         let start = self.words.get(at).map_or(0, |((start, _), _)| *start);
         let rest = self.text.get(start..).unwrap_or_default();
         let is_capital = rest.starts_with(char::is_uppercase);
-        let is_short = || is_of(SHORT, last) || NUMBER_SIGNS.contains(&last);
+        let is_short = || is_word(SHORT, last) || NUMBER_SIGNS.contains(&last);
         if has_any(before, "!?;") || (has(before, '.') && (lines > 0 || is_capital) && !is_short())
         {
             return true;

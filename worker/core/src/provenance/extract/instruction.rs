@@ -3,7 +3,7 @@
 use super::super::joined;
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::{Form, month};
-use super::super::search::{decimal, has, is_in, is_one_of, lower, trim_end, trim_start};
+use super::super::search::{decimal, has, is_one_of, is_word, lower, trim_end, trim_start};
 use super::delimited::each_delimited;
 use super::excluded::mentioned;
 use super::money::{CURRENCIES, amount, beside_currency, currency, is_amount, money};
@@ -120,11 +120,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
 }
 
 /// What stands before a number that is no part of the next one: "flat 3 450 EUR".
-#[rustfmt::skip]
-const NUMBERED: [&str; 16] = [
-    "apartment", "flat", "house", "invoice", "issue", "no", "nr", "number", "pr", "rechnung", "room", "suite", "ticket",
-    "unit", "wohnung", "zimmer",
-];
+const NUMBERED: &str = "apartment flat house invoice issue no nr number pr rechnung room suite ticket unit wohnung zimmer";
 
 /// Whether a gap between two words can stand for thousands: `3 450`.
 fn is_thousands(first: &str, second: &str) -> bool {
@@ -138,7 +134,8 @@ fn apart(text: &str) -> String {
     let (words, mut apart, mut copied) = (words(text), String::new(), 0);
     for three in words.windows(3) {
         let [name, first, second] = three else { continue };
-        if (is_in(&NUMBERED, bare(name)) || first.starts_with('#')) && is_thousands(first, second) {
+        if (is_word(NUMBERED, bare(name)) || first.starts_with('#')) && is_thousands(first, second)
+        {
             let (end, start) = (place(text, first).1, place(text, second).0);
             apart.extend([text.get(copied..end).unwrap_or_default(), "\n"]);
             copied = start;
@@ -164,14 +161,11 @@ fn flat(text: &str) -> String {
 
 /// Words that many tools take for each record or person. "Summarize all others" does not name `all`; only a quoted one
 /// does.
-#[rustfmt::skip]
-const ALL: [&str; 13] = [
-    "all", "any", "anybody", "anyone", "both", "entire", "every", "everybody", "everyone", "everything", "others", "rest",
-    "whole",
-];
+const ALL: &str =
+    "all any anybody anyone both entire every everybody everyone everything others rest whole";
 
 fn is_all(text: &str) -> bool {
-    is_in(&ALL, bare(text))
+    is_word(ALL, bare(text))
 }
 
 const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '«', '»', '‘', '’'];
@@ -295,25 +289,16 @@ fn only_counts(counting: &[Word], first: usize, group: &[&str]) -> bool {
 }
 
 /// What a number counts if one of these words follows it.
-#[rustfmt::skip]
-const UNITS: [&str; 29] = [
-    "billion", "bn", "day", "days", "hour", "hours", "hr", "hrs", "milliarden", "million", "millionen", "min", "mins",
-    "minute", "minutes", "mio", "month", "months", "mrd", "night", "nights", "seconds", "tausend", "thousand", "tsd",
-    "week", "weeks", "year", "years",
-];
+const UNITS: &str = "billion bn day days hour hours hr hrs milliarden million millionen min mins minute minutes mio month months \
+    mrd night nights seconds tausend thousand tsd week weeks year years";
 
 /// The same in Chinese, Japanese and Korean, where the next word follows without a gap. A large number, such as `万`, is one
 /// too: `5万` is not 5. `、` follows the number of an item.
-#[rustfmt::skip]
-const UNITS_WITHOUT_GAPS: [&str; 46] = [
-    "小时", "小時", "时", "時", "点", "點", "分", "秒", "天", "日", "月", "年", "周", "週", "星期", "晚",
-    "泊", "个小时", "個小時", "个月", "個月", "个星期", "個星期", "ヶ月", "か月", "カ月", "ヵ月", "万", "萬",
-    "千", "百", "亿", "億", "、", "시", "분", "초", "일", "월", "년", "주", "개월", "달", "만", "천", "억",
-];
+const UNITS_WITHOUT_GAPS: &str = "小时 小時 时 時 点 點 分 秒 天 日 月 年 周 週 星期 晚 泊 个小时 個小時 个月 個月 个星期 個星期 ヶ月 か月 カ月 ヵ月 万 萬 千 百 亿 億 、 시 분 초 일 월 년 주 개월 달 만 천 억";
 
 #[inline(never)]
 fn is_unit(word: &str) -> bool {
-    is_in(&UNITS, bare(word)) || UNITS_WITHOUT_GAPS.iter().any(|unit| word.starts_with(*unit))
+    is_word(UNITS, bare(word)) || UNITS_WITHOUT_GAPS.split(' ').any(|unit| word.starts_with(unit))
 }
 
 /// What can be before the number of a list item.
@@ -394,14 +379,4 @@ fn is_month(word: &str) -> bool {
 fn without_possessive(word: &str) -> Option<&str> {
     let word = trim_end(word, &['.', ',', ';', ':', '!', '?']);
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_sorted() {
-        assert!(UNITS.is_sorted() && ALL.is_sorted() && NUMBERED.is_sorted());
-    }
 }

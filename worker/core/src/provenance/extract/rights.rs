@@ -1,10 +1,10 @@
 //! Rights that an instruction grants: "as an admin", "write access".
 
 use super::super::key::ValueKey;
-use super::super::search::is_in;
+use super::super::search::is_word;
 use super::words::bare;
 
-/// Rights by their words, with one name for those that are equal. Sorted, as all lists here.
+/// Rights by their words, with one name for those that are equal. Sorted.
 #[rustfmt::skip]
 const RIGHTS: [(&str, &str); 22] = [
     ("admin", "admin"), ("administrator", "admin"), ("anyone", "anyone"), ("edit", "write"), ("editor", "write"),
@@ -17,16 +17,9 @@ const READ: &str = "read";
 
 /// Words before a right that is granted, with `a` or `an` between; words directly before or after it, which are also in the
 /// names of arguments; and verbs before it, with a few words between.
-#[rustfmt::skip]
-const AS: [&str; 10] = ["als", "as", "como", "create", "erstelle", "eröffne", "make", "new", "zum", "zur"];
-#[rustfmt::skip]
-const ACCESS: [&str; 12] = [
-    "access", "level", "permission", "permissions", "privacy", "privileges", "rights", "role", "scope", "sharing",
-    "visibility", "zugriff",
-];
-#[rustfmt::skip]
-const GRANTS: [&str; 9] =
-    ["change", "gib", "give", "grant", "mache", "make", "promote", "set", "upgrade"];
+const AS: &str = "als as como create erstelle eröffne make new zum zur";
+const ACCESS: &str = "access level permission permissions privacy privileges rights role scope sharing visibility zugriff";
+const GRANTS: &str = "change gib give grant mache make promote set upgrade";
 
 /// Words from `make` to the right: "make Anna Weber an admin".
 const MAX_RIGHT_WORDS: usize = 6;
@@ -41,13 +34,13 @@ pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
     let before: Vec<&str> =
         before.iter().rev().take_while(|it| !is_end(it)).map(|it| bare(it)).collect();
     let last = before.first().copied().unwrap_or_default();
-    let any = |list: &[&str]| before.iter().any(|word| is_in(list, word));
+    let any = |list: &str| before.iter().any(|word| is_word(list, word));
     let is_article = matches!(last, "a" | "an");
-    let is_granted = is_in(&ACCESS, word(at + 1))
-        || is_in(&ACCESS, last)
-        || before.get(usize::from(is_article)).is_some_and(|word| is_in(&AS, word))
-        || (last != "the" && any(&GRANTS))
-        || (last == "to" && any(&ACCESS));
+    let is_granted = is_word(ACCESS, word(at + 1))
+        || is_word(ACCESS, last)
+        || before.get(usize::from(is_article)).is_some_and(|word| is_word(AS, word))
+        || (last != "the" && any(GRANTS))
+        || (last == "to" && any(ACCESS));
     is_granted.then_some(right)
 }
 
@@ -61,7 +54,7 @@ pub fn right(key: &ValueKey, word: &str) -> Option<(u64, bool)> {
 
 /// Whether a word is in the name of an argument that is a right.
 pub fn is_access(word: &str) -> bool {
-    is_in(&ACCESS, word)
+    is_word(ACCESS, word)
 }
 
 #[cfg(test)]
@@ -69,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted() {
-        assert!(RIGHTS.is_sorted() && AS.is_sorted() && ACCESS.is_sorted() && GRANTS.is_sorted());
+    fn the_list_is_sorted() {
+        assert!(RIGHTS.is_sorted());
     }
 }
