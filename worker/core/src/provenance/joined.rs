@@ -17,26 +17,31 @@ use super::action;
 use super::key::{Hashes, ValueKey};
 use super::link::{SLASHES, is_url};
 use super::normal::Form;
-use super::search::{has, is_same, rsplit_once, split_once};
+use super::search::{has, is_same, is_word, rsplit_once, split_once};
 use crate::json::Json;
 
-/// Names of two arguments of one object that name a destination together, without [`ENDS`].
+/// Names of two arguments of one object that name a destination together, without [`ENDS`]: a first one, and each second one.
 #[rustfmt::skip]
-const PAIRS: [(&str, &str); 28] = [
-    ("bucket", "key"), ("bucket", "object"), ("container", "blob"), ("database", "collection"), ("database", "table"),
-    ("dataset", "table"), ("group", "project"),
-    ("local_part", "domain"), ("namespace", "project"), ("namespace", "repo"), ("namespace", "repository"),
-    ("org", "project"), ("org", "repo"), ("organization", "project"), ("organization", "repo"),
-    ("organization", "repository"), ("owner", "project"), ("owner", "repo"), ("owner", "repository"),
-    ("project", "dataset"), ("project", "repo"), ("project", "repository"), ("schema", "table"), ("user", "domain"), ("user", "repo"), ("username", "domain"),
-    ("workspace", "repo"), ("workspace", "repository"),
+const PAIRS: [(&str, &str); 15] = [
+    ("bucket", "key object"),
+    ("container", "blob"),
+    ("database", "collection table"),
+    ("dataset", "table"),
+    ("group", "project"),
+    ("local_part", "domain"),
+    ("namespace", "project repo repository"),
+    ("org", "project repo"),
+    ("organization", "project repo repository"),
+    ("owner", "project repo repository"),
+    ("project", "dataset repo repository"),
+    ("schema", "table"),
+    ("user", "domain repo"),
+    ("username", "domain"),
+    ("workspace", "repo repository"),
 ];
 
 /// Ends of an argument's name that say only how it names its destination: `project_id`, `repoFullName`.
-#[rustfmt::skip]
-const ENDS: [&str; 13] = [
-    "_full_name", "_name", "_id", "_key", "_path", "_slug", "FullName", "Name", "Id", "ID", "Key", "Path", "Slug",
-];
+const ENDS: &str = "_full_name _name _id _key _path _slug FullName Name Id ID Key Path Slug";
 
 /// Whether two pointers lead to arguments of one object that name a destination together, in this order.
 #[must_use]
@@ -51,7 +56,7 @@ pub fn is_pair(pointer: &str, other: &str) -> bool {
 
 fn is_named_pair(first: &str, second: &str) -> bool {
     let (first, second) = (stem(first), stem(second));
-    let is_pair = |(a, b): &(&str, &str)| is_same(first, a) && is_same(second, b);
+    let is_pair = |(a, b): &(&str, &str)| is_same(first, a) && is_word(b, second);
     PAIRS.iter().any(is_pair)
 }
 
@@ -70,12 +75,11 @@ pub fn can_be_apart(pointer: &str, other: &str) -> bool {
 /// Whether a pair has the name as its first or its second one.
 fn is_of_pair(argument: &str) -> bool {
     let stem = stem(argument);
-    let is_name = |name: &str| is_same(stem, name);
-    PAIRS.iter().any(|(first, second)| is_name(first) || is_name(second))
+    PAIRS.iter().any(|(first, second)| is_same(stem, first) || is_word(second, stem))
 }
 
 fn stem(argument: &str) -> &str {
-    let stem = ENDS.iter().find_map(|end| argument.strip_suffix(*end));
+    let stem = ENDS.split(' ').find_map(|end| argument.strip_suffix(end));
     stem.filter(|stem| !stem.is_empty()).unwrap_or(argument)
 }
 
@@ -89,7 +93,7 @@ pub fn words<'t>(pointer: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
 fn words_of<'t>(name: &str, text: &'t str) -> Option<(&'t str, &'t str)> {
     let (first, second) = split_once(text, '/')?;
     let name = stem(name);
-    let is_second = PAIRS.iter().any(|(_, second)| is_same(name, second));
+    let is_second = PAIRS.iter().any(|(_, second)| is_word(second, name));
     let fits = is_second && !first.is_empty() && !second.is_empty() && !has(second, '/');
     fits.then_some((first, second))
 }

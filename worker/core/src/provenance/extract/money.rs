@@ -1,7 +1,7 @@
 //! Amounts of money in an instruction.
 
 use super::super::key::ValueKey;
-use super::super::search::{has, is_one_of};
+use super::super::search::{has, is_one_of, is_same};
 use super::words::{bare, beside};
 
 /// Currencies (ISO 4217) that are written directly beside a number.
@@ -38,17 +38,13 @@ pub fn currency(word: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Numbers in words, as they are written before a currency: from 1 to 12, and the tens from 20 on.
-#[rustfmt::skip]
-const NUMBERS: [[&str; 2]; 20] = [
-    ["one", "ein"], ["two", "zwei"], ["three", "drei"], ["four", "vier"], ["five", "fünf"], ["six", "sechs"],
-    ["seven", "sieben"], ["eight", "acht"], ["nine", "neun"], ["ten", "zehn"], ["eleven", "elf"], ["twelve", "zwölf"],
-    ["twenty", "zwanzig"], ["thirty", "dreißig"], ["forty", "vierzig"], ["fifty", "fünfzig"], ["sixty", "sechzig"],
-    ["seventy", "siebzig"], ["eighty", "achtzig"], ["ninety", "neunzig"],
-];
+/// Numbers in words, as they are written before a currency: from 1 to 12, and the tens from 20 on. Each in two languages.
+const NUMBERS: &str = "one ein two zwei three drei four vier five fünf six sechs seven sieben eight acht nine neun ten zehn \
+    eleven elf twelve zwölf twenty zwanzig thirty dreißig forty vierzig fifty fünfzig sixty sechzig seventy siebzig eighty \
+    achtzig ninety neunzig";
 
 fn in_words(word: &str) -> Option<usize> {
-    let at = NUMBERS.iter().position(|words| is_one_of(words, word))?;
+    let at = NUMBERS.split(' ').position(|number| is_same(number, word))? / 2;
     Some(if at < 12 { at + 1 } else { (at - 10) * 10 })
 }
 
