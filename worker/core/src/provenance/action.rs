@@ -2,43 +2,51 @@
 //!
 //! Of the user's words, an injected text can choose another action: "look at pull request 34" names the pull request,
 //! and the text says to merge it. So a tool that destroys, spends or grants needs a word of the instruction for what it
-//! does, and for the thing as a whole if that has parts: "delete the branch of acme/shop" names the repository, too.
+//! does. If it destroys, makes or changes something, or gives access, the call must also name the [object](objects) of that
+//! word: "delete the branch fix-12 in acme/shop" names the repository, too.
 //!
 //! INVARIANT (words, not sentences): this is a table of words, and rules on the words beside one: negations, questions,
 //! what is read only, and nouns. It knows no other grammar. A word that is missing in the table makes a call wait. A word
 //! in the instruction with another meaning lets it pass.
 
 mod clause;
+mod objects;
 mod table;
 #[cfg(test)]
 mod tests;
+mod text;
 mod vocabulary;
 mod wide;
+mod words;
 
 use super::key::ValueKey;
+use super::leaves::each_value;
 use super::normal::Form;
 use super::search::{is_in, split_once};
-use clause::of_text;
-use table::{Actions, TABLE, container, destroyed, is_part, is_phrase, named, noun, of_word};
-use vocabulary::{ACTIONS, BEGINS, JOINS, MEMBERS, PIPELINES, PREPOSITIONS, RIGHTS, THINGS, WEAK};
+use crate::json::Json;
+use table::{Actions, TABLE, is_phrase, named, noun, of_word};
+use text::of_text;
+use vocabulary::{
+    ACTIONS, BEGINS, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK,
+};
+use words::{
+    DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, ORDERED, PLACE, RELATED, USED,
+    of_verb, parts, same,
+};
 
-/// The hashes of the actions that an instruction asks for. No value has such a hash, because no normal form contains the
-/// byte 0xff.
+/// The hashes of what an instruction asks for: its actions, and the words of its orders. No value has such a hash, because
+/// no normal form contains the byte 0xff.
 #[must_use]
 pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
-    let asked = of_text(instruction);
-    let mut stated = hashes(key, asked.actions, "");
-    for (thing, actions) in asked.things {
-        stated.append(&mut hashes(key, actions, thing));
+    let mut asked = of_text(instruction);
+    if asked.words.len() >= MAX_WORDS {
+        asked.actions &= !(TABLE.destroys | TABLE.wide | TABLE.grants);
+        asked.words.clear();
     }
-    stated.extend(asked.tools.iter().map(|name| used(key, name)));
+    let mut stated = hashes(key, asked.actions);
+    let mut form = Form::new();
+    stated.extend(asked.words.iter().map(|(kind, word)| hash(key, *kind, word, &mut form)));
     stated
-}
-
-/// Whether the table has an action for a word in lower case.
-#[must_use]
-pub fn is_verb(word: &str) -> bool {
-    of_word(word) != 0
 }
 
 /// Whether a word joins two orders.
@@ -53,18 +61,24 @@ pub fn leads(word: &str) -> bool {
     is_in(&BEGINS, word) || joins(word)
 }
 
-/// The hash of the name of a tool that an instruction says to use.
-fn used(key: &ValueKey, name: &str) -> u64 {
-    key.of_kind(b"\xff@", name.as_bytes())
+/// The hash of a word. An empty one says that there are such words.
+#[inline(never)]
+fn hash(key: &ValueKey, kind: [u8; 3], word: &str, form: &mut Form) -> u64 {
+    let none: &[u8] = if word.is_empty() { b"" } else { b"\xff" };
+    key.of_kind(&kind, form.of(word).unwrap_or(none))
 }
 
-/// The hashes of actions, or of doing them to a thing.
+/// Whether the table has an action for a word in lower case.
+#[must_use]
+pub fn is_verb(word: &str) -> bool {
+    of_word(word) != 0
+}
+
+/// The hashes of actions.
 #[inline(never)]
-fn hashes(key: &ValueKey, actions: Actions, thing: &str) -> Vec<u64> {
-    let between = if thing.is_empty() { "" } else { "\0" };
+fn hashes(key: &ValueKey, actions: Actions) -> Vec<u64> {
     let named = ACTIONS.iter().enumerate().filter(|(at, _)| actions & (1 << at) != 0);
-    let hash = |name: &str| key.of_kind(b"\xff#", [name, between, thing].concat().as_bytes());
-    named.map(|(_, (name, _))| hash(name)).collect()
+    named.map(|(_, (name, _))| tool(key, name)).collect()
 }
 
 /// The hash of a tool, as `server/tool`, that a plan names or an approver let the agent call.
@@ -73,64 +87,115 @@ pub fn tool(key: &ValueKey, tool: &str) -> u64 {
     key.of_kind(b"\xff#", tool.as_bytes())
 }
 
-/// Whether a run asks for calls of a tool. `stated`: whether the instruction, the plan or an approver stated a hash.
-///
-/// If the table has no word of the tool's name, the instruction must have each word of it.
+/// Whether a run asks for a call of a tool. `values`: those that the user named. `stated`: whether the instruction, the plan
+/// or an approver stated a hash.
 #[must_use]
-pub fn asks(key: &ValueKey, tool: &str, stated: impl Fn(u64) -> bool) -> bool {
+pub fn asks(key: &ValueKey, tool: &str, values: &[&Json], stated: &dyn Fn(u64) -> bool) -> bool {
     if stated(self::tool(key, tool)) {
         return true;
     }
-    let words = words(name(tool));
-    if words.len() > 1 && stated(used(key, &name(tool).to_lowercase())) {
-        return true;
+    let name = name(tool);
+    let words = words(name);
+    let mut named = Vec::new();
+    for value in values {
+        each_value(value, &mut |leaf| {
+            let text = match leaf {
+                Json::Integer(_) | Json::Number(_) => leaf.canonical(),
+                _ => leaf.as_str().unwrap_or_default().to_owned(),
+            };
+            for part in parts(&text) {
+                named.push(part.to_owned());
+            }
+        });
     }
-    asks_for(key, &words, &stated)
+    let nouns = words.iter().map(|word| same(word).to_owned()).collect();
+    let call = Call { key, stated, words: &words, values: named, nouns };
+    (words.len() > 1 && call.has(USED, name)) || call.is_asked()
 }
 
-fn asks_for(key: &ValueKey, words: &[String], stated: &dyn Fn(u64) -> bool) -> bool {
-    if let Some((word, actions)) = verb(words) {
-        let is_asked =
-            |actions, thing| hashes(key, actions, thing).iter().any(|hash| stated(*hash));
-        return is_asked(actions, "")
-            && thing(words, word, actions).is_none_or(|(thing, actions)| is_asked(actions, thing));
-    }
-    let mut form = Form::new();
-    let mut has = |word: &str| form.of(word).is_some_and(|form| stated(key.hash(form)));
-    let mut named = |word: &str| {
-        let stem = word.strip_suffix('s').unwrap_or(word);
-        has(word) || ["", "s", "d", "ed", "ing"].iter().any(|end| has(&[stem, end].concat()))
-    };
-    let mut long = words.iter().filter(|word| word.len() >= MIN_WORD_BYTES).peekable();
-    long.peek().is_some() && long.all(|word| named(word))
+/// A call of a tool.
+struct Call<'a> {
+    key: &'a ValueKey,
+    stated: &'a dyn Fn(u64) -> bool,
+    /// The words of the tool's name, and the same without synonyms.
+    words: &'a [String],
+    nouns: Vec<String>,
+    /// The words of the values that the user named.
+    values: Vec<String>,
 }
 
-/// Bytes of a word that an instruction states by itself.
-const MIN_WORD_BYTES: usize = 3;
+impl Call<'_> {
+    #[inline(never)]
+    fn has(&self, kind: [u8; 3], word: &str) -> bool {
+        (self.stated)(hash(self.key, kind, word, &mut Form::new()))
+    }
+
+    #[inline(never)]
+    fn any(&self, kind: u8, (class, verb): (u8, &str), words: &[String]) -> bool {
+        words.iter().any(|word| self.has([0xff, kind, class], &of_verb(verb, word)))
+    }
+
+    fn does(&self, actions: Actions) -> bool {
+        hashes(self.key, actions).iter().any(|hash| (self.stated)(*hash))
+    }
+
+    /// Whether the orders of a class, or those with an unknown verb, are for what the call names. Without a value that the
+    /// user named, the call waits anyway.
+    #[inline(never)]
+    fn fits(&self, class: u8, verb: &str) -> bool {
+        let is_object = || self.any(OBJECT, (class, verb), &self.values);
+        let is_open = || self.has([0xff, OBJECT, class], &of_verb(verb, ""));
+        let is_noun = || self.any(HEAD, (class, verb), &self.nouns);
+        let is_place = |words: &[String]| self.any(PLACE, (class, ""), words);
+        let is_inside = || self.values.iter().all(|value| self.has([0xff, PLACE, class], value));
+        self.values.is_empty()
+            || match class {
+                DESTROYED => is_object() || is_noun() || (is_open() && !is_inside()),
+                RELATED => {
+                    (is_object() || is_open())
+                        && (!self.has([0xff, PLACE, class], "")
+                            || is_place(&self.values)
+                            || is_place(&self.nouns))
+                }
+                _ => is_object() || is_open() || is_noun(),
+            }
+    }
+
+    fn is_asked(&self) -> bool {
+        let verb = verb(self.words);
+        if verb.is_none_or(|(rank, ..)| rank == NOUN) {
+            // `finalize_invoice`, `kubectl_scale`.
+            let last = self.words.last().filter(|_| verb.is_none());
+            let mut ends = self.words.first().into_iter().chain(last);
+            if ends.any(|it| of_word(it) == 0 && self.has(ORDERED, it) && self.fits(NEW, it)) {
+                return true;
+            }
+            // `create_access_key`.
+            let create = named("create");
+            if self.words.iter().any(|word| named(word) == create)
+                && self.does(create)
+                && self.any(HEAD, (MADE, ""), &self.nouns)
+            {
+                return true;
+            }
+        }
+        let Some((_, word, actions)) = verb else { return false };
+        let of = |some: Actions| self.does(actions & some);
+        of(!(TABLE.destroys | TABLE.wide | TABLE.grants))
+            || (of(TABLE.destroys)
+                && (is_in(&EMPTIES, word) || self.fits(DESTROYED, "") || self.fits(RELATED, "")))
+            || (of(TABLE.wide) && self.fits(MADE, ""))
+            || (of(TABLE.grants)
+                && ((self.stated)(self.key.of_kind(&ENTITLES, b"")) || self.fits(RELATED, "")))
+    }
+}
 
 /// What a tool does: the verb of its name, or all words of the name if that is no verb of the table.
 #[must_use]
 pub fn of_tool(tool: &str) -> String {
     let words = words(name(tool));
-    let verb = verb(&words).filter(|(verb, _)| TABLE.words.contains_key(*verb));
-    let Some((verb, actions)) = verb else { return words.join(" ") };
-    let thing = thing(&words, verb, actions);
-    thing.map_or_else(|| verb.to_owned(), |(thing, _)| [verb, " ", thing].concat())
-}
-
-/// What a tool destroys as a whole, if that has parts that an instruction can name, and by which actions. `delete_message`
-/// destroys no such thing.
-#[inline(never)]
-fn thing(words: &[String], verb: &str, actions: Actions) -> Option<(&'static str, Actions)> {
-    let actions = destroyed(verb, actions)?;
-    let end = words.iter().position(|word| is_in(&PREPOSITIONS, word)).unwrap_or(words.len());
-    // `remove_user_from_group` deletes no user.
-    if verb == "remove" && words.get(end).is_some_and(|word| word == "from") {
-        return None;
-    }
-    let at = (0..end).rfind(|at| words.get(*at).is_some_and(|it| container(it).is_some()))?;
-    let is_whole = words.get(at + 1).is_none_or(|next| next == verb || !is_part(next));
-    words.get(at).and_then(|word| container(word)).filter(|_| is_whole).map(|it| (it, actions))
+    let verb = verb(&words).filter(|(_, verb, _)| TABLE.words.contains_key(*verb));
+    verb.map_or_else(|| words.join(" "), |(_, verb, _)| verb.to_owned())
 }
 
 /// The tool's name without its server's.
@@ -138,8 +203,11 @@ fn name(tool: &str) -> &str {
     split_once(tool, '/').map_or(tool, |(_, name)| name)
 }
 
-/// The word of a tool's name that says most about what the tool does, and its action.
-fn verb(words: &[String]) -> Option<(&str, Actions)> {
+/// The rank of a word that is a thing.
+const NOUN: u8 = 2;
+
+/// The word of a tool's name that says most about what the tool does, with its rank and its action.
+fn verb(words: &[String]) -> Option<(u8, &str, Actions)> {
     let nexts = words.iter().skip(1).map(Some).chain([None]);
     let any = |list: &[&str]| words.iter().any(|word| is_in(list, word));
     let ranked = words.iter().zip(nexts).filter_map(|(word, next)| {
@@ -148,27 +216,27 @@ fn verb(words: &[String]) -> Option<(&str, Actions)> {
         let action = match (noun, named(word)) {
             // `remove_member` takes rights away.
             (0, _) if found & named("revoke") != 0 && any(&MEMBERS) => named("revoke"),
-            (0, own) if own == named("add") && any(&MEMBERS) => named("invite"),
+            (0, own) if own == named("add") && (any(&MEMBERS) || any(&TEAMS)) => named("invite"),
             (0, 0) => found & found.wrapping_neg(),
             (0, own) => own,
             (noun, _) => noun,
         };
         let rank = match action {
             0 => return None,
-            _ if next.is_some_and(|next| is_phrase(word, next)) => 4,
+            _ if next.is_some_and(|next| is_phrase(word, next)) => 5,
             // `read_and_delete` deletes.
-            _ if action == named("fetch") => 3,
-            _ if noun == 0 && is_in(&WEAK, word) => 2,
+            _ if action == named("fetch") => 4,
+            _ if noun == 0 && is_in(&WEAK, word) => 3,
             // `update_permission` gives one.
-            _ if action == named("update") && any(&RIGHTS) => 2,
-            _ if noun != 0 || is_in(&THINGS, word) => 1,
+            _ if action == named("update") && any(&RIGHTS) => 3,
+            _ if noun != 0 || is_in(&THINGS, word) => NOUN,
             _ => 0,
         };
         Some((rank, word.as_str(), action))
     });
-    let (_, word, action) = ranked.min_by_key(|(rank, ..)| *rank)?;
+    let (rank, word, action) = ranked.min_by_key(|(rank, ..)| *rank)?;
     let deploys = action == named("run") && any(&PIPELINES);
-    Some((word, if deploys { action | named("deploy") } else { action }))
+    Some((rank, word, if deploys { action | named("deploy") } else { action }))
 }
 
 /// The words of `snake_case`, `kebab-case` and `camelCase`, in lower case.

@@ -94,9 +94,12 @@ impl Call<'_> {
             more |= answers(&mut arguments, given);
         }
         let mut sinks = Vec::new();
-        let mut all_own = self.reach == Reach::BySinks;
+        let (mut named, mut all_own) = (Vec::new(), self.reach == Reach::BySinks);
         for argument in arguments.iter().filter(|argument| !self.is_left_out(argument)) {
             if let Some(origin) = self.origin(argument, &arguments) {
+                if argument.role == Role::Sink && origin.level == Level::Instruction {
+                    named.push(argument.value);
+                }
                 add(&mut sinks, origin);
             }
             all_own = all_own && self.is_own(argument);
@@ -134,7 +137,7 @@ impl Call<'_> {
         // The action alone is no destination: a call without sinks stays unknown.
         let mut lowest = sinks.first().map_or(Level::Nowhere, |sink| sink.level);
         if self.high_risk {
-            let action = self.action();
+            let action = self.action(&named);
             lowest = lowest.min(action.level);
             add(&mut sinks, action);
         }
@@ -142,9 +145,9 @@ impl Call<'_> {
         Provenance { instruction_known, lowest, reach, sinks }
     }
 
-    /// The tool itself as a sink: whether the run asks for what it does.
-    fn action(&self) -> SinkOrigin {
-        let asks = action::asks(self.key, self.tool, |hash| self.is_said(Some(hash)));
+    /// The tool itself as a sink: whether the run asks to do what it does to these values, which the user named.
+    fn action(&self, named: &[&Json]) -> SinkOrigin {
+        let asks = action::asks(self.key, self.tool, named, &|hash| self.is_said(Some(hash)));
         let level = if asks { Level::Instruction } else { Level::Nowhere };
         let tool = Some(self.tool.to_owned());
         SinkOrigin { tool, ..SinkOrigin::new(TOOL.to_owned(), level) }

@@ -1,123 +1,68 @@
 //! What the words between two punctuation marks ask for.
 
 use super::super::search::is_in;
-use super::table::{
-    Actions, TABLE, container, destroyed, is_part, is_phrase, is_wide, named, noun, of_word,
-};
+use super::table::{Actions, TABLE, is_phrase, named, noun, of_word};
 use super::vocabulary::{
-    ABOUT, ADDRESSES, ADDS, ANSWERS, ASKED, AUXILIARIES, BE, BEGINS, DELEGATES, DETERMINERS, DOING,
-    FORGET, GIVE, GIVEN, HERE, I, JOINS, LIGHT, LOOKS, MODALS, MONEY, NO_WAY, NOT_ANYWHERE,
+    ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DETERMINERS, DOING, ENTITLED,
+    FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY, NO_WAY, NOT_ANYWHERE,
     NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, PARTICIPLES, POLITE, PREPOSITIONS, PRONOUNS,
-    QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, SENDS, SUBJECTS, TIMES, USE, USER, WANT,
-    WANTS, WE,
+    QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, SENDS, SUBJECTS, TELLS, THESE, TIMES, TO_BE,
+    TRIES, USE, USER, WANT,
 };
-use super::wide;
+use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path};
 
-/// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or of its object, from a negation
-/// to `forget`, from `write` to where the text goes, and from `ask` to what somebody is asked to do.
+/// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or to a word of access, from a
+/// negation to `forget`, and from `write` or `tell` to where the text goes or what it is.
 const MAX_LIGHT_WORDS: usize = 4;
 const MAX_PHRASE_WORDS: usize = 6;
 const MAX_FORGET_WORDS: usize = 2;
 const MAX_SAVED_WORDS: usize = 12;
-const MAX_DELEGATED_WORDS: usize = 8;
 
 /// Words from a verb such as `send` to an amount of money.
 const MAX_MONEY_WORDS: usize = 5;
 
-/// Tools that an instruction names.
-const MAX_USED_TOOLS: usize = 16;
-
-/// What a text asks for.
-#[derive(Default)]
-pub(super) struct Asked {
-    pub actions: Actions,
-    /// The things that have parts, and the actions that destroy them.
-    pub things: Vec<(&'static str, Actions)>,
-    /// The names of tools that the text says to use.
-    pub tools: Vec<String>,
-}
-
-/// What a text asks for.
-pub(super) fn of_text(text: &str) -> Asked {
-    let (mut asked, mut words) = (Asked::default(), Vec::new());
-    // Whether the clause comes after a comma, and whether the words before it forbid it: "do not, please, merge it".
-    let (mut follows, mut is_forbidden) = (false, false);
-    for line in text.lines() {
-        for token in line.split(|letter: char| letter.is_whitespace() || BREAKS.contains(letter)) {
-            let is_edge = |letter: char| !letter.is_alphanumeric() && !SIGNS.contains(letter);
-            let word = token.trim_matches(is_edge);
-            if !word.is_empty() {
-                let is_apostrophe = |letter: char| APOSTROPHES.contains(letter);
-                let word = word.to_lowercase().replace(is_apostrophe, "'");
-                words.push(word.strip_prefix("squash-").unwrap_or(&word).to_owned());
-            }
-            if token.ends_with(['.', ',', ';', ':', '!', '?']) {
-                let clause = Clause { words: &words, follows, asks: token.ends_with('?') };
-                if !is_forbidden {
-                    clause.add_to(&mut asked);
-                }
-                is_forbidden =
-                    (is_forbidden || clause.is_left_open()) && token.ends_with([',', ':']);
-                follows = token.ends_with(',');
-                words.clear();
-            }
-        }
-        if !words.is_empty() {
-            let clause = Clause { words: &words, follows, asks: false };
-            if !is_forbidden {
-                clause.add_to(&mut asked);
-            }
-            (is_forbidden, follows) = (clause.is_left_open(), false);
-            words.clear();
-        }
-    }
-    if text.chars().any(is_wide) {
-        asked.actions |= wide::asked(text);
-    }
-    asked
-}
-
-/// Signs that people use for an apostrophe.
-const APOSTROPHES: &str = "`´‘’‛ʼ′＇";
-
-/// Signs of currencies.
-const SIGNS: &str = "$£¥€";
-
-/// What separates words, beside spaces.
-const BREAKS: &str = "—–…“”„«»\"()[]{}<>|";
+/// Bytes of a verb that the table does not know.
+const MIN_VERB_BYTES: usize = 4;
 
 fn starts_with_digit(word: &str) -> bool {
     word.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// The words between two punctuation marks.
-struct Clause<'a> {
-    words: &'a [String],
+pub(super) struct Clause<'a> {
+    pub words: &'a [String],
     /// Whether it comes after a comma.
-    follows: bool,
-    /// Whether it ends with a question mark.
-    asks: bool,
+    pub follows: bool,
+    /// Whether its sentence asks the agent.
+    pub is_polite: bool,
 }
 
 impl Clause<'_> {
     #[inline(never)]
-    fn add_to(&self, asked: &mut Asked) {
+    pub(super) fn add_to(&self, asked: &mut Asked, last: &mut Option<Order>) {
         let nots = self.negations();
         let is_not = |at: usize| nots.get(at) == Some(&true);
-        if (self.asks && !self.is_polite())
-            || (0..self.words.len()).any(|at| is_not(at) && self.is(at, &NOT_ANYWHERE))
+        if (0..self.words.len()).any(|at| is_not(at) && self.is(at, &NOT_ANYWHERE))
+            || self.waits_for_others()
         {
             return;
         }
         // "PR 34, den ich mergen soll".
         let mut is_read = self.follows && self.is(0, &RELATIVES);
         let (mut is_forbidden, mut orders) = (false, vec![false; self.words.len()]);
+        // Where the words before an order begin that are not for another verb.
+        let (mut has_verb, mut first) = (false, 0);
         for (at, word) in self.words.iter().enumerate() {
             let is_answer = self.is_answer(at);
-            is_read = self.begins_to_read(at)
-                || self.is_delegated(at)
+            let begins_to_read = self.begins_to_read(at) || self.is_told(at);
+            is_read = begins_to_read
                 || (is_answer && self.is(at + 1, &USER))
                 || (is_read && !self.joins(at));
+            if begins_to_read {
+                (has_verb, first) = (true, self.words.len());
+            } else if first > 0 && self.is(at, &JOINS) {
+                first = at + 1;
+            }
             is_forbidden &= !self.is(at, &RESUMES) || self.has_before(at, 1, &["and", "und"]);
             let is_beside = at.checked_sub(1).is_some_and(|it| {
                 is_not(it) || (self.is(it, &PRONOUNS) && it.checked_sub(1).is_some_and(is_not))
@@ -125,9 +70,9 @@ impl Clause<'_> {
             let is_negated = is_forbidden || is_beside || self.is_for_others(at);
             is_forbidden |= is_not(at) && self.is_far(at);
             let next = self.get(at + 1);
-            // "Summarize a.md into b.md" writes.
-            if is_read && !is_negated && word == "into" && next.contains(['.', '/']) {
+            if !is_negated && self.is_saved(at, is_read) {
                 asked.actions |= named("overwrite");
+                asked.words.push((FILE, "file".to_owned()));
             }
             let is_none = next == "no" && !starts_with_digit(self.get(at + 2));
             if is_read || is_negated || is_answer || is_none || is_phrase(word, next) {
@@ -136,9 +81,9 @@ impl Clause<'_> {
             if let Some(order) = orders.get_mut(at) {
                 *order = true;
             }
-            if self.is(at, &USE) && asked.tools.len() < MAX_USED_TOOLS {
+            if self.is(at, &USE) {
                 let name = (at + 1..at + 3).find(|it| !self.is(*it, &DETERMINERS));
-                asked.tools.extend(name.map(|it| self.get(it).to_owned()));
+                name.into_iter().for_each(|it| asked.name(USED, self.get(it)));
             }
             let verbs = |count: usize| {
                 // "Get back to me" gives nothing back.
@@ -150,9 +95,11 @@ impl Clause<'_> {
             };
             let mut found = 0;
             for (starts, action) in TABLE.phrases.get(word.as_str()).into_iter().flatten() {
-                let starts = |it| starts.split_whitespace().any(|start| start == self.get(it));
-                if verbs(MAX_PHRASE_WORDS).any(starts) {
+                let starts =
+                    |it: usize| starts.split_whitespace().any(|start| start == self.get(it));
+                if let Some(verb) = verbs(MAX_PHRASE_WORDS).find(|it| starts(*it)) {
                     found |= of_word(action);
+                    first = first.min(verb + 1);
                 }
             }
             let is_noun = verbs(MAX_LIGHT_WORDS)
@@ -163,81 +110,112 @@ impl Clause<'_> {
             if is_noun || self.is_order(at) {
                 found |= self.of_verb(at);
             }
-            asked.actions |= found;
-            if let Some(actions) = destroyed(word, found) {
-                self.add_things(at, actions, &mut asked.things);
+            if found != 0 {
+                asked.actions |= found;
+                *last = self.add_objects(at, first.min(at), found, &mut asked.words);
+                (has_verb, first) = (true, self.words.len());
+            } else if self.is_new(at) {
+                asked.name(ORDERED, word);
+                self.add_objects(at, at, found, &mut asked.words);
+                first = self.words.len();
             }
+        }
+        if !has_verb && let Some(order) = last {
+            self.add_more(order, self.is_new(0), &mut asked.words);
         }
     }
 
-    /// The actions of a verb with its object. "Send Anna the invoice" does not pay it, and "add a comment for Bob" gives
-    /// nobody access.
+    /// Whether the user only says what is to be done after something that a person does: "only merge it after I approved it".
+    fn waits_for_others(&self) -> bool {
+        let has = |is: &dyn Fn(usize) -> bool| (0..self.words.len()).any(is);
+        let waits = |at: usize| matches!(self.get(at), "after" | "if" | "once" | "when");
+        has(&|at| self.get(at) == "only") && has(&|at| waits(at) && self.is(at + 1, &SUBJECTS))
+    }
+
+    /// Whether a word is an order that the table does not know: the first one of a clause, or after "and" or "please".
+    fn is_new(&self, at: usize) -> bool {
+        let word = self.get(at);
+        let others: [&[&str]; 6] =
+            [&BEGINS, &DETERMINERS, &JOINS, &PREPOSITIONS, &SUBJECTS, &THESE];
+        self.begins(at)
+            && (at == 0 || self.get(at - 1) != "to" || self.is_for_agent(at - 1))
+            && word.len() >= MIN_VERB_BYTES
+            && word.chars().all(char::is_alphabetic)
+            && of_word(word) == 0
+            && noun(word) == 0
+            && !is_in_any(&others, word)
+    }
+
+    /// Whether a text is to be written to a file: "summarize a.md into b.md", "a summary in b.md".
+    fn is_saved(&self, at: usize, is_read: bool) -> bool {
+        let is_report = self.is(at, &REPORTS) && at + 3 == self.words.len();
+        let at = at + usize::from(is_report);
+        let word = self.get(at);
+        is_path(self.get(at + 1))
+            && ((is_read && word == "into")
+                || (is_report && matches!(word, "as" | "in" | "into" | "nach" | "to")))
+    }
+
+    /// The actions of a verb with its object. "Send Anna the invoice" does not pay it, and "give Bob an answer" gives nobody
+    /// access.
     #[inline(never)]
     fn of_verb(&self, at: usize) -> Actions {
         let mut found = of_word(self.get(at));
         if self.is(at, &SENDS) && !self.has_money(at) {
             found &= !named("pay");
         }
-        let is_other = |it: usize| is_part(self.get(it)) && !self.get(it).starts_with("file");
-        if self.is(at, &ADDS) && self.objects(at).any(is_other) {
-            found &= !(named("invite") | named("share") | named("revoke"));
+        let entitles = self.get(at).starts_with(['a', 'l', 'p']);
+        let gives = |it: usize| self.is(it, &ACCESS) || (entitles && self.is(it, &ENTITLED));
+        if self.is(at, &GIVES) && !(at + 1..=at + MAX_PHRASE_WORDS).any(gives) {
+            found &= !(TABLE.grants | named("revoke"));
         }
         found
     }
 
-    /// The words after a verb, up to what tells where its object is.
-    fn objects(&self, at: usize) -> impl Iterator<Item = usize> {
-        let first = at + 1 + usize::from(self.get(at + 1) == "of");
-        let last = self.words.len().min(first + MAX_PHRASE_WORDS);
-        (first..last).take_while(|it| {
-            !(self.is(*it, &PREPOSITIONS) || self.is(*it, &JOINS) || self.get(*it) == "du")
-        })
-    }
-
-    /// Adds the things that a verb destroys: the repository of "delete the repository acme/shop", but not the one of "delete
-    /// the branch of the repository acme/shop". The object is before a verb at the end.
-    #[inline(never)]
-    fn add_things(&self, at: usize, actions: Actions, things: &mut Vec<(&'static str, Actions)>) {
-        let is_end = self.objects(at).next().is_none();
-        let first = if is_end { at.saturating_sub(MAX_LIGHT_WORDS) } else { at };
-        let before = (first..at).filter(|it| {
-            let is_elsewhere = |it: usize| self.is(it, &PREPOSITIONS) || self.is(it, &JOINS);
-            !(it.saturating_sub(2)..at).any(is_elsewhere)
-        });
-        let is_whole = |it: &usize| !is_part(self.get(*it));
-        for it in before.chain(self.objects(at).take_while(is_whole)) {
-            let Some(thing) = container(self.get(it)).filter(|_| is_whole(&(it + 1))) else {
-                continue;
-            };
-            match things.iter_mut().find(|(known, _)| *known == thing) {
-                Some((_, known)) => *known |= actions,
-                None => things.push((thing, actions)),
-            }
-        }
-    }
-
-    /// Whether an amount of money is near a verb.
+    /// Whether an amount of money is the object of a verb: "send Anna 50 euros", but not "send a receipt for 50 euros".
     #[inline(never)]
     fn has_money(&self, at: usize) -> bool {
-        (at.saturating_sub(MAX_MONEY_WORDS)..=at + MAX_MONEY_WORDS).any(|it| {
+        let after = (at + 1..=at + MAX_MONEY_WORDS).take_while(|it| !self.is(*it, &ABOUT));
+        (at.saturating_sub(MAX_MONEY_WORDS)..at).chain(after).any(|it| {
             self.is(it, &MONEY) || self.get(it).contains(|letter: char| SIGNS.contains(letter))
         })
     }
 
-    /// Whether a question asks the agent to do something.
+    /// Whether a sentence asks the agent to do something.
     #[inline(never)]
-    fn is_polite(&self) -> bool {
-        (0..self.words.len())
-            .any(|at| self.is(at, &POLITE) || (self.is(at, &MODALS) && self.is(at + 1, &ASKED)))
+    pub(super) fn is_polite(&self) -> bool {
+        (0..self.words.len()).any(|at| {
+            self.is(at, &POLITE)
+                || matches!(self.get(at), "vergeet" | "vergiss")
+                || (self.is(at, &MODALS) && self.is(at + 1, &ASKED))
+        })
+    }
+
+    /// Whether a clause before a colon is a label: "Transfer: 100 EUR". "Transfer this:" is an order.
+    pub(super) fn is_label(&self) -> bool {
+        self.words.len() < 3 && self.is(0, &NOUN_OR_VERB) && !self.is(1, &THESE)
+    }
+
+    /// Whether after a clause and its colon comes what is to be written: "write to Anna:", "add a reminder:".
+    pub(super) fn tells(&self) -> bool {
+        let all = || 0..self.words.len();
+        let adds = |at: usize| of_word(self.get(at)) & (named("add") | named("create")) != 0;
+        let is_later = all().any(|at| self.is(at, &LATER));
+        self.words.len() > 1
+            && all().any(|at| {
+                let tells = self.is(at, &TELLS) && !self.is(at + 1, &USER);
+                self.begins(at) && (tells || (is_later && adds(at)))
+            })
     }
 
     /// Whether a clause ends with its negation: "do not". "If not" does not forbid what follows.
     #[inline(never)]
-    fn is_left_open(&self) -> bool {
+    pub(super) fn is_left_open(&self) -> bool {
         let Some(last) = self.words.len().checked_sub(1) else { return false };
-        self.negations().last() == Some(&true)
-            && self.is_far(last)
-            && !self.has_before(last, 2, &["if", "or", "why"])
+        matches!(self.get(last), "if" | "when" | "whether")
+            || (self.negations().last() == Some(&true)
+                && self.is_far(last)
+                && !self.has_before(last, 2, &["if", "or", "why"]))
     }
 
     /// Whether an order can follow a word. `en` and `e` are also other words than "and", and "how to review and merge it"
@@ -276,13 +254,13 @@ impl Clause<'_> {
     }
 
     #[inline(never)]
-    fn get(&self, at: usize) -> &str {
+    pub(super) fn get(&self, at: usize) -> &str {
         self.words.get(at).map_or("", String::as_str)
     }
 
     /// Whether a word is in a sorted list.
     #[inline(never)]
-    fn is(&self, at: usize, list: &[&str]) -> bool {
+    pub(super) fn is(&self, at: usize, list: &[&str]) -> bool {
         is_in(list, self.get(at))
     }
 
@@ -298,7 +276,7 @@ impl Clause<'_> {
     }
 
     /// Whether a word begins a question, or an order that only reads.
-    fn begins_to_read(&self, at: usize) -> bool {
+    pub(super) fn begins_to_read(&self, at: usize) -> bool {
         let follows = |list: &[&str]| self.is(at + 1, list);
         match self.get(at) {
             _ if self.is(at, &READING) => true,
@@ -313,38 +291,30 @@ impl Clause<'_> {
         }
     }
 
-    /// Whether what follows is for somebody else to do: "ask Bob to merge it".
-    fn is_delegated(&self, at: usize) -> bool {
-        // "The customer asked to cancel it" names nobody else.
-        let is_for_agent = |it: usize| match self.get(it) {
-            "asked" | "told" if it + 1 == at => true,
-            delegate => self.is(it + 1, &HERE) && !matches!(delegate, "remind" | "wants"),
-        };
-        let joins = |it: usize| (it..at).any(|between| self.is(between, &JOINS));
-        let is_to = self.get(at) == "to";
-        let is_addressed = |it: usize| {
-            let is_told = is_to || of_word(self.get(it)) & named("send") != 0;
-            self.is(it, &ADDRESSES)
-                && is_told
-                && it + 1 < at
-                && !matches!(self.get(at + 1), "be" | "get")
-        };
-        let is_delegate = |it: usize| {
-            (self.is(it, &DELEGATES) || is_addressed(it))
-                && !(self.is_owned(it) || is_for_agent(it))
-                && (it + MAX_LIGHT_WORDS >= at || !joins(it))
-        };
-        // "I am going to need it merged", "it is ready to be merged".
-        let is_wanted = || {
-            (self.has_before(at, 3, &WE) && self.is(at + 1, &["have", "like", "need", "want"]))
-                || (self.has_before(at, 1, &["ready"]) && self.get(at + 1) == "be")
-        };
+    /// Whether what follows is no order for the agent: "ask Bob to merge it", "a ticket to merge it", "tell Bob that".
+    fn is_told(&self, at: usize) -> bool {
+        let is_verb = of_word(self.get(at + 1)) != 0;
+        let is_tried = || self.has_before(at, 2, &TRIES) || self.has_before(at, 2, &FORGET);
         match self.get(at) {
-            "that" | "to" if self.get(at + 1) == "you" => false,
-            "to" | "with" if self.has_before(at, 1, &WANTS) => !is_wanted(),
-            "that" | "to" => (at.saturating_sub(MAX_DELEGATED_WORDS)..at).any(is_delegate),
+            "that" | "dass" | "daß" => {
+                self.get(at + 1) != "you" && self.has_before(at, MAX_SAVED_WORDS, &TELLS)
+            }
+            "to" => (is_verb || self.get(at + 1) == "be") && !self.is_for_agent(at),
+            "zu" | "te" => is_verb && !self.is_polite,
+            "de" | "que" => is_verb && !is_tried(),
+            "soll" | "sollen" => self.has_before(at, 1, &["er", "sie"]),
             _ => false,
         }
+    }
+
+    /// Whether the user asks the agent with an infinitive: "I want to merge it", "PR 34 is ready to be merged".
+    fn is_for_agent(&self, at: usize) -> bool {
+        let is_be = self.get(at + 1) == "be" && self.has_before(at, MAX_SAVED_WORDS, &TO_BE);
+        let reminds = || self.has_before(at, 3, &["remind", "reminds", "wants"]);
+        at == 0
+            || is_be
+            || (self.has_before(at, 1, &ASKS) && !reminds())
+            || self.has_before(at, MAX_SAVED_WORDS, &["use", "using"])
     }
 
     /// Whether a word is a noun because of the one before it: "the request", "Anna's order".
@@ -385,8 +355,7 @@ impl Clause<'_> {
         match self.get(at) {
             "nicht" | "niet" => !self.is_attribute(at + 1),
             word => {
-                [&NOT_BEFORE[..], &NOT_BESIDE, &NOT_ANYWHERE].iter().any(|it| is_in(it, word))
-                    || word.ends_with("n't")
+                is_in_any(&[&NOT_BEFORE, &NOT_BESIDE, &NOT_ANYWHERE], word) || word.ends_with("n't")
             }
         }
     }
@@ -427,6 +396,7 @@ impl Clause<'_> {
         // "Ayuda a borrar", "aiutami a pagare".
         let is_infinitive = before == "a" && (word.ends_with('r') || word.ends_with("re"));
         if (self.is_owned(at) && !is_infinitive)
+            || matches!(word, "access" | "permission" | "role" | "visibility")
             || (word == "able" && self.has_before(at, MAX_LIGHT_WORDS, &I))
         {
             return false;

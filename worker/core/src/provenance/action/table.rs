@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::super::search::is_in;
-use super::vocabulary::{
-    ACTIONS, CONTAINERS, DESTROYS, EMPTIES, ENDS, NOUNS, OTHERS, PARTS, PHRASES,
-};
+use super::vocabulary::{ACTIONS, DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, PHRASES, WIDE};
 
 /// Actions as bits.
 pub(super) type Actions = u64;
@@ -18,14 +16,16 @@ pub(super) struct Table {
     pub(super) inner: Vec<(&'static str, Actions)>,
     /// The verbs and the action of each phrase, by its later word.
     pub(super) phrases: HashMap<&'static str, Vec<(&'static str, &'static str)>>,
-    /// The actions of `DESTROYS`.
-    destroys: Actions,
+    /// The actions of `DESTROYS`, `WIDE` and `GRANTS`.
+    pub(super) destroys: Actions,
+    pub(super) wide: Actions,
+    pub(super) grants: Actions,
 }
 
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let destroys = DESTROYS.iter().fold(0, |found, name| found | named(name));
     let (words, inner, phrases) = (HashMap::new(), Vec::new(), HashMap::new());
-    let mut table = Table { words, inner, phrases, destroys };
+    let (destroys, wide, grants) = (all(&DESTROYS), all(&WIDE), all(&GRANTS));
+    let mut table = Table { words, inner, phrases, destroys, wide, grants };
     for (at, (_, words)) in ACTIONS.iter().enumerate() {
         for word in words.split_whitespace() {
             if word.chars().all(is_wide) {
@@ -81,36 +81,15 @@ pub(super) fn noun(word: &str) -> Actions {
     known.map_or(0, |(_, action)| named(action))
 }
 
+/// The actions with these names.
+fn all(names: &[&str]) -> Actions {
+    names.iter().fold(0, |found, name| found | named(name))
+}
+
 // Inlined, it compares each name at each place.
 #[inline(never)]
 pub(super) fn named(action: &str) -> Actions {
     ACTIONS.iter().position(|(name, _)| *name == action).map_or(0, |at| 1 << at)
-}
-
-/// The actions of a word by which a thing is destroyed, if there are some. To empty a thing counts as to overwrite it: that
-/// does not ask to delete the thing itself.
-#[inline(never)]
-pub(super) fn destroyed(word: &str, actions: Actions) -> Option<Actions> {
-    let destroys = actions & TABLE.destroys;
-    let actions = if is_in(&EMPTIES, word) { named("overwrite") } else { destroys };
-    (destroys != 0).then_some(actions)
-}
-
-/// The name of a thing that has parts.
-#[inline(never)]
-pub(super) fn container(word: &str) -> Option<&'static str> {
-    let of = |word: &str| {
-        let at = CONTAINERS.binary_search_by(|(known, _)| (*known).cmp(word)).ok()?;
-        CONTAINERS.get(at).map(|(_, name)| *name)
-    };
-    of(word).or_else(|| of(word.strip_suffix('s')?))
-}
-
-/// Whether a word is a part of a thing.
-#[inline(never)]
-pub(super) fn is_part(word: &str) -> bool {
-    let one = without(word, "es").filter(|it| is_in(&PARTS, it));
-    one.is_some() || is_in(&PARTS, word.strip_suffix('s').unwrap_or(word))
 }
 
 /// Whether both words mean something else: `merge request`, "make sure", "confirm to Anna".

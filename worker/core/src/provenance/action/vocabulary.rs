@@ -8,19 +8,19 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
     ("refund", "refund reimburse repay repaid erstatten erstatte erstattet zurückzahlen rembourser rembourse \
         remboursez reembolsar reembolsa reembolse devolver devuelve rimborsare rimborsa rimborsate terugbetalen 退款 \
         退还 返金 払い戻"),
-    ("merge", "merge squash integrate mergen zusammenführen fusionner fusionne fusionnez fusionar \
+    ("merge", "merge squash mergen zusammenführen fusionner fusionne fusionnez fusionar \
         fusiona mesclar mescle unire unisci fondere samenvoegen 合并 合併 マージ"),
     ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger reenviar \
         reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送"),
-    ("delete", "delete remove erase drop clean clear purge wipe destroy discard trash empty rid uninstall unlink \
+    ("delete", "delete remove erase clean clear purge wipe destroy discard trash empty rid uninstall unlink \
         truncate scrap cancel löschen lösche lösch gelöscht entfernen entferne entfernt leeren leere supprimer supprime \
         supprimez effacer efface effacez enlever enlève vider borrar borra borre eliminar elimina elimine quitar \
         quita suprimir apagar apague excluir exclua exclui remover remova eliminare cancellare cancella rimuovere \
         rimuovi svuota verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去"),
-    ("cancel", "cancel annul void abort stop end delete remove drop unbook stornieren storniere absagen streichen \
+    ("cancel", "cancel annul void abort stop end delete remove unbook stornieren storniere absagen streichen \
         streiche kündigen kündige abbestellen annuler annule annulez résilier résilie cancelar cancela cancele anular \
         anula annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約"),
-    ("pay", "pay paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen überweise \
+    ("pay", "pay payout paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen überweise \
         überweist bezahlen bezahle zahlen zahle begleichen begleiche schicken schicke sende payer paye payez paie virer \
         vire virez régler règle réglez verser verse envoyer envoie pagar paga pague transferir transfiere transfere \
         transfira enviar envía envia abonar abona pagare pagate bonificare bonifica trasferire trasferisci inviare \
@@ -28,10 +28,10 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         支払 払って 送金"),
     ("buy", "buy bought purchase order reorder procure restock kaufen kaufe kauf bestellen bestelle bestell acheter \
         achète achetez commander commande commandez comprar compra compre pedir pide encargar encomendar encomende \
-        comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 买 订购 下单 購入 買って 注文"),
+        comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 订购 下单 購入 買って 注文"),
     ("trade", "trade buy sell exchange swap verkaufe kaufe"),
     ("sell", "sell sold trade exchange swap verkaufen verkaufe vendre vends vendez vender vende venda vendere vendi \
-        verkopen verkoop 出售 卖 売却 売って"),
+        verkopen verkoop 出售 売却 売って"),
     ("book", "book reserve schedule rent hire buchen buche buch reservieren reserviere mieten réserver réserve \
         réservez reservar reserva reserve alquilar prenotare prenota boeken boek reserveren 预订 预约 預訂 予約"),
     ("approve", "approve accept merge confirm authorize authorise genehmigen genehmige bestätigen bestätige \
@@ -53,12 +53,12 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         bloque bloquear bloquea bloqueie bloccare blocca blokkeren blokkeer 封禁 屏蔽 冻结 ブロック 凍結"),
     ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
         desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効"),
-    ("reset", "reset revert restore rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
+    ("reset", "reset revert rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
         reimpostare resetten 重置 恢复 リセット"),
     ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere entsperren \
         entsperre activer active débloquer activar activa desbloquear ativar ative attivare attiva sbloccare activeren \
         启用 解锁 激活 有効 解除"),
-    ("deploy", "deploy release ship publish launch promote install upgrade rollout ausrollen bereitstellen deploye \
+    ("deploy", "deploy release upgrade rollout ausrollen bereitstellen deploye \
         déployer déploie desplegar despliega implantar implante distribuire distribuisci uitrollen 部署 上线 デプロイ 展開"),
     ("restart", "restart reboot relaunch neustarten redémarrer redémarre reiniciar reinicia reinicie riavviare riavvia \
         herstarten 重启 重新启动 再起動"),
@@ -84,7 +84,7 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
     ("overwrite", "overwrite write wrote written save store replace update edit change put add append record fix fill \
         set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze écrire écris \
         écrivez enregistrer enregistre remplacer escribir escribe guardar reemplazar escrever escreva salvar salve \
-        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft"),
+        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere"),
     ("add", "add include append insert attach put register enroll invite join give grant share let allow access able \
         create hinzufügen füge ergänzen ergänze eintragen gib geben ajouter ajoute ajoutez donner donne añadir añade \
         agregar agrega invitar adicionar adicione acrescentar aggiungere aggiungi toevoegen voeg geef 添加 增加 加入 新增 \
@@ -130,9 +130,9 @@ pub(super) const WEAK: [&str; 15] = [
 
 /// Words for actions that are also words for things: `cancel_order` and `order_cancel` cancel.
 #[rustfmt::skip]
-pub(super) const THINGS: [&str; 38] = [
+pub(super) const THINGS: [&str; 39] = [
     "access", "archive", "ban", "bill", "block", "book", "charge", "comment", "contact", "email", "export", "file",
-    "invoice", "lock", "mail", "message", "note", "order", "pay", "permission", "plan", "post", "purchase", "record",
+    "invoice", "lock", "mail", "message", "note", "order", "pay", "payout", "permission", "plan", "post", "purchase", "record",
     "register", "release", "report", "reserve", "role", "sell", "share", "text", "tip", "trade", "transfer", "trash",
     "view", "visibility",
 ];
@@ -194,6 +194,8 @@ pub(super) const MEMBERS: [&str; 7] = [
     "access", "collaborator", "collaborators", "guest", "guests", "member", "members",
 ];
 
+pub(super) const TEAMS: [&str; 3] = ["group", "team", "user"];
+
 /// Words of tool names for what deploys when it runs.
 pub(super) const PIPELINES: [&str; 4] = ["pipeline", "pipelines", "workflow", "workflows"];
 
@@ -243,18 +245,18 @@ pub(super) const REPORTS: [&str; 13] = [
 
 /// Verbs that only read, as the first word of an order. What follows is what is read, up to a word of `JOINS`.
 #[rustfmt::skip]
-pub(super) const LOOKS: [&str; 115] = [
+pub(super) const LOOKS: [&str; 112] = [
     "analyse", "analyze", "assess", "bekijk", "beschreibe", "busca", "calculate", "cerca", "check", "cherche",
     "compare", "comprueba", "compute", "controleer", "controlla", "count", "describe", "determine", "dime", "erkläre",
     "erklären", "estimate", "evaluate", "explain", "explica", "explique", "fass", "fasse", "find", "finde", "finden",
-    "guarda", "inspect", "investigate", "kijk", "know", "lee", "leer", "lees", "leggi", "leia", "lese", "lesen",
+    "guarda", "inspect", "investigate", "kijk", "lee", "leer", "lees", "leggi", "leia", "lese", "lesen",
     "lies", "lire", "lis", "list", "look", "mira", "monitor", "montre", "mostra", "mostrami", "mostre", "muestra",
-    "muéstrame", "nenn", "nenne", "open", "outline", "procure", "proofread", "propose", "prüf", "prüfe", "prüfen",
+    "muéstrame", "nenn", "nenne", "open", "outline", "proofread", "propose", "prüf", "prüfe", "prüfen",
     "quote", "read", "recommend", "regarde", "research", "resuma", "resume", "review", "revisa", "riassumi", "résume",
     "résumez", "schau", "schaue", "search", "see", "show", "sieh", "spiega", "study", "such", "suche", "suchen",
     "suggest", "summarise", "summarize", "toon", "traduce", "traduci", "traduis", "traduza", "translate", "trouve",
     "understand", "untersuche", "vat", "veja", "vergleiche", "verifica", "verifique", "verify", "vertaal", "vertel",
-    "view", "vérifie", "wonder", "zeig", "zeige", "zeigen",
+    "view", "vérifie", "zeig", "zeige", "zeigen",
 ];
 
 /// Words after which nothing is an order, wherever they are.
@@ -263,33 +265,14 @@ pub(super) const READING: [&str; 10] = [
     "before", "bevor", "how", "know", "look", "nachdem", "ob", "whether", "why", "wonder",
 ];
 
-/// Verbs that give an order to somebody else, if `to` or `that` follows and the agent is not named between: "ask Bob to
-/// merge it". And words directly before `to` for what somebody does without an order: "Bob wants to merge it".
-#[rustfmt::skip]
-pub(super) const DELEGATES: [&str; 14] = [
-    "ask", "asked", "asks", "instruct", "invite", "remind", "reminds", "request", "tell", "tells", "told", "urge",
-    "wants", "warn",
-];
-#[rustfmt::skip]
-pub(super) const WANTS: [&str; 23] = [
-    "about", "afraid", "early", "forbidden", "going", "hope", "hopes", "hoping", "intend", "intends", "late", "plan",
-    "planning", "plans", "ready", "refuse", "refuses", "tempted", "unable", "wait", "waiting", "wants", "yet",
-];
-
-/// Who is the user before such words: "I am going to need it merged".
-pub(super) const WE: [&str; 4] = ["i", "i'm", "we", "we're"];
-
-/// Who is named after such a verb if the order is for the agent: "they asked me to merge it".
-pub(super) const HERE: [&str; 3] = ["me", "us", "you"];
-
 /// First words of questions.
 #[rustfmt::skip]
-pub(super) const QUESTIONS: [&str; 66] = [
+pub(super) const QUESTIONS: [&str; 62] = [
     "are", "che", "combien", "comment", "como", "cosa", "cuándo", "cómo", "did", "does", "gibt", "had", "has", "hast",
-    "hat", "hebben", "heeft", "hoe", "how", "is", "ist", "ob", "perché", "pourquoi", "quais", "qual", "quando", "que",
+    "hat", "hebben", "heeft", "hoe", "is", "ist", "perché", "pourquoi", "quais", "qual", "quando", "que",
     "quelle", "quelles", "quels", "qui", "quién", "qué", "sind", "waarom", "wann", "wanneer", "war", "waren", "warum",
     "was", "wat", "welche", "welchen", "welcher", "welches", "welke", "wer", "were", "weshalb", "what", "what's",
-    "where", "whether", "which", "who", "who's", "whose", "why", "wie", "wieso", "wieviel", "wo", "wurde", "wurden",
+    "where", "which", "who", "who's", "whose", "wie", "wieso", "wieviel", "wo", "wurde", "wurden",
 ];
 
 /// Words that also begin a question if nobody of `ASKED` follows: "can you merge it?" is an order.
@@ -354,8 +337,8 @@ pub(super) const TIMES: [&str; 9] = [
     "again", "asap", "before", "by", "immediately", "now", "please", "today", "tomorrow",
 ];
 #[rustfmt::skip]
-pub(super) const DOING: [&str; 11] = [
-    "am", "and", "begin", "by", "consider", "i'm", "mind", "start", "try", "we're", "with",
+pub(super) const DOING: [&str; 10] = [
+    "am", "and", "begin", "by", "consider", "i'm", "mind", "start", "try", "we're",
 ];
 
 /// Verbs before the name of a tool.
@@ -387,13 +370,6 @@ pub(super) const AUXILIARIES: [&str; 9] = [
     "can", "could", "may", "might", "must", "shall", "should", "will", "would",
 ];
 
-/// Verbs before the name of somebody who is to do something: "email Bob to merge it".
-#[rustfmt::skip]
-pub(super) const ADDRESSES: [&str; 18] = [
-    "allow", "answer", "email", "expect", "get", "give", "grant", "let", "like", "mail", "message", "need", "notify",
-    "ping", "reply", "text", "want", "write",
-];
-
 /// First words of relative clauses.
 pub(super) const RELATIVES: [&str; 5] = ["das", "dem", "den", "der", "die"];
 
@@ -407,9 +383,9 @@ pub(super) const POLITE: [&str; 24] = [
 
 /// Verbs that also send other things than money, and what says that it is money.
 #[rustfmt::skip]
-pub(super) const SENDS: [&str; 15] = [
+pub(super) const SENDS: [&str; 16] = [
     "envia", "enviar", "envoie", "envoyer", "envía", "invia", "inviare", "schicke", "schicken", "send", "sende",
-    "sending", "sends", "sent", "stuur",
+    "sending", "sends", "sent", "settle", "stuur",
 ];
 #[rustfmt::skip]
 pub(super) const MONEY: [&str; 19] = [
@@ -417,74 +393,90 @@ pub(super) const MONEY: [&str; 19] = [
     "jpy", "money", "pound", "pounds", "soldi", "usd", "yen",
 ];
 
-/// Verbs that also add other things than members.
-#[rustfmt::skip]
-pub(super) const ADDS: [&str; 17] = [
-    "add", "adding", "adds", "adicione", "aggiungi", "agrega", "ajoute", "ajoutez", "añade", "ergänze", "füge", "geben",
-    "geef", "gib", "give", "giving", "voeg",
-];
+/// Actions that destroy something, that only make or change something, and that give access.
+pub(super) const DESTROYS: [&str; 9] =
+    ["cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop"];
+pub(super) const WIDE: [&str; 7] =
+    ["add", "create", "overwrite", "run", "schedule", "send", "update"];
+pub(super) const GRANTS: [&str; 2] = ["invite", "share"];
 
-/// Actions that destroy a thing with its parts, and verbs that only empty it.
-#[rustfmt::skip]
-pub(super) const DESTROYS: [&str; 9] = [
-    "cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop",
-];
+/// Verbs that destroy only what is in a thing.
 #[rustfmt::skip]
 pub(super) const EMPTIES: [&str; 10] = [
     "clean", "clear", "empty", "leere", "leeren", "purge", "svuota", "truncate", "vider", "wipe",
 ];
 
-/// Parts of things, without the `s` of their plural: "delete the channel message".
+/// What in a thing is the thing itself: "delete everything in /tmp/x".
 #[rustfmt::skip]
-pub(super) const PARTS: [&str; 71] = [
-    "alias", "answer", "attachment", "backup", "branch", "cache", "column", "comment", "commit", "content", "cookie",
-    "copy", "date", "description", "draft", "edge", "entry", "event", "field", "file", "history", "image", "import",
-    "invitation", "item", "key", "label", "line", "link", "log", "message", "milestone", "name", "note", "notification",
-    "object", "paragraph", "password", "permission", "photo", "picture", "pin", "plan", "pod", "policy", "post",
-    "property", "reaction", "record", "reply", "request", "role", "row", "rule", "schedule", "secret", "section",
-    "setting", "setup", "step", "tag", "task", "test", "title", "token", "topic", "value", "variable", "version",
-    "view", "webhook",
+pub(super) const WHOLE: [&str; 11] = [
+    "all", "alle", "alles", "content", "contents", "dateien", "everything", "fichiers", "files", "todo", "tout",
+];
+
+/// Words for rights, and for who has them. Verbs that give access only with one of them, and other verbs that do.
+#[rustfmt::skip]
+pub(super) const ACCESS: [&str; 28] = [
+    "acceso", "access", "accesso", "accès", "acesso", "admin", "admins", "collaborator", "collaborators", "editor",
+    "guest", "maintainer", "member", "members", "moderator", "owner", "permission", "permissions", "reader", "rechte",
+    "right", "rights", "role", "toegang", "viewer", "writer", "zugang", "zugriff",
+];
+#[rustfmt::skip]
+pub(super) const GIVES: [&str; 19] = [
+    "able", "allow", "allows", "dar", "donne", "donner", "donnez", "geben", "geef", "geven", "gib", "give", "given",
+    "gives", "giving", "let", "lets", "letting", "permit",
+];
+#[rustfmt::skip]
+pub(super) const ENTITLED: [&str; 7] = ["change", "comment", "edit", "open", "read", "view", "write"];
+
+/// Words of names of tools, and other words for the same thing.
+#[rustfmt::skip]
+pub(super) const SAME: [(&str, &str); 14] = [
+    ("account", "user"), ("appointment", "event"), ("collaborator", "access"), ("dir", "folder"),
+    ("directory", "folder"), ("email", "mail"), ("guest", "access"), ("konto", "user"), ("meeting", "event"),
+    ("member", "access"), ("message", "mail"), ("passwort", "password"), ("permission", "access"), ("repo", "repository"),
 ];
 
 /// Words before where something is, or what it belongs to.
 #[rustfmt::skip]
-pub(super) const PREPOSITIONS: [&str; 57] = [
-    "al", "alla", "am", "at", "auf", "aus", "by", "da", "dal", "dalla", "dans", "de", "del", "della", "dem", "der",
-    "des", "di", "do", "em", "en", "for", "from", "für", "im", "in", "inside", "into", "na", "nel", "nella", "of", "on",
-    "onto", "out", "over", "per", "por", "pour", "sul", "sulla", "sur", "to", "uit", "under", "van", "via", "vom",
-    "von", "with", "within", "without", "zu", "zum", "zur", "à", "über",
+pub(super) const PREPOSITIONS: [&str; 68] = [
+    "about", "after", "against", "al", "alla", "als", "am", "as", "at", "auf", "aus", "because", "between", "by", "da",
+    "dal", "dalla", "dans", "de", "del", "della", "dem", "der", "des", "di", "do", "em", "en", "for", "from", "für",
+    "if", "im", "in", "inside", "into", "like", "na", "nel", "nella", "of", "on", "onto", "out", "over", "per", "por",
+    "pour", "since", "sul", "sulla", "sur", "to", "uit", "under", "until", "van", "via", "vom", "von", "when",
+    "within", "without", "zu", "zum", "zur", "à", "über",
 ];
 
-/// Things with parts that an instruction can name, sorted by their words: each word, and the name of the thing.
+/// Words after which a thing is described, and words before whom or what something is for or has.
 #[rustfmt::skip]
-pub(super) const CONTAINERS: [(&str, &str); 127] = [
-    ("abbonamento", "subscription"), ("abo", "subscription"), ("abonnement", "subscription"), ("account", "user"),
-    ("agenda", "calendar"), ("ambiente", "environment"), ("assinatura", "subscription"), ("benutzer", "user"),
-    ("board", "board"), ("bucket", "bucket"), ("calendar", "calendar"), ("calendario", "calendar"),
-    ("calendrier", "calendar"), ("calendário", "calendar"), ("canal", "channel"), ("canale", "channel"),
-    ("carpeta", "folder"), ("cartella", "folder"), ("channel", "channel"), ("client", "customer"),
-    ("cliente", "customer"), ("cluster", "cluster"), ("collection", "collection"), ("compte", "user"),
-    ("conta", "user"), ("container", "container"), ("conto", "user"), ("cuenta", "user"), ("customer", "customer"),
-    ("database", "database"), ("datenbank", "database"), ("db", "database"), ("deployment", "deployment"),
-    ("dir", "folder"), ("directory", "folder"), ("domain", "domain"), ("dossier", "folder"), ("dépôt", "repository"),
-    ("entorno", "environment"), ("env", "environment"), ("environment", "environment"), ("equipe", "team"),
-    ("equipo", "team"), ("folder", "folder"), ("gebruiker", "user"), ("groep", "group"), ("group", "group"),
-    ("groupe", "group"), ("grupo", "group"), ("gruppe", "group"), ("gruppo", "group"), ("index", "index"),
-    ("instance", "instance"), ("issue", "issue"), ("kalender", "calendar"), ("kanaal", "channel"), ("kanal", "channel"),
-    ("klant", "customer"), ("konto", "user"), ("kunde", "customer"), ("kunden", "customer"), ("list", "list"),
-    ("lista", "list"), ("liste", "list"), ("mailbox", "mailbox"), ("map", "folder"), ("namespace", "namespace"),
-    ("network", "network"), ("notebook", "notebook"), ("nutzer", "user"), ("omgeving", "environment"),
-    ("ordner", "folder"), ("org", "organization"), ("organisation", "organization"), ("organization", "organization"),
-    ("page", "page"), ("pagina", "page"), ("pasta", "folder"), ("postfach", "mailbox"), ("progetto", "project"),
-    ("project", "project"), ("projekt", "project"), ("projet", "project"), ("projeto", "project"),
-    ("protection", "protection"), ("proyecto", "project"), ("página", "page"), ("repo", "repository"),
-    ("repositories", "repository"), ("repositorio", "repository"), ("repository", "repository"),
-    ("repositório", "repository"), ("sammlung", "collection"), ("schema", "schema"), ("seite", "page"),
-    ("server", "server"), ("serveur", "server"), ("servidor", "server"), ("site", "site"), ("space", "space"),
-    ("squadra", "team"), ("subscription", "subscription"), ("suscripción", "subscription"), ("tabel", "table"),
-    ("tabela", "table"), ("tabella", "table"), ("tabelle", "table"), ("tabla", "table"), ("table", "table"),
-    ("tablero", "board"), ("team", "team"), ("tenant", "tenant"), ("thread", "thread"), ("ticket", "ticket"),
-    ("umgebung", "environment"), ("user", "user"), ("usuario", "user"), ("usuário", "user"), ("utente", "user"),
-    ("utilisateur", "user"), ("verzeichnis", "folder"), ("vm", "vm"), ("volume", "volume"), ("website", "site"),
-    ("workspace", "workspace"), ("zone", "zone"), ("équipe", "team"),
+pub(super) const DESCRIBES: [&str; 8] = ["called", "named", "that", "titled", "where", "which", "who", "whose"];
+pub(super) const WITH: [&str; 6] = ["avec", "com", "con", "met", "mit", "with"];
+
+/// Words in place of a thing that is named elsewhere.
+#[rustfmt::skip]
+pub(super) const THESE: [&str; 20] = [
+    "both", "es", "following", "her", "him", "hun", "ihn", "it", "la", "le", "les", "lo", "one", "ones", "sie", "that",
+    "them", "these", "this", "those",
 ];
+
+/// Words before `to` by which the user asks the agent, and before `to be`.
+#[rustfmt::skip]
+pub(super) const ASKS: [&str; 19] = [
+    "asked", "forget", "free", "have", "help", "hesitate", "it", "like", "love", "me", "need", "remember", "sure",
+    "told", "try", "us", "want", "wish", "you",
+];
+#[rustfmt::skip]
+pub(super) const TO_BE: [&str; 9] =
+    ["has", "have", "like", "need", "needs", "ready", "should", "want", "you"];
+
+/// Verbs of other languages before an infinitive that is for the agent.
+#[rustfmt::skip]
+pub(super) const TRIES: [&str; 7] = ["besoin", "dich", "essaie", "merci", "pas", "prie", "quiero"];
+
+/// Verbs that tell somebody something, and what is written to be done later.
+#[rustfmt::skip]
+pub(super) const TELLS: [&str; 22] = [
+    "answer", "ask", "comment", "email", "erinnere", "mail", "message", "note", "ping", "post", "remind", "reply", "sag",
+    "sage", "say", "schreib", "schreibe", "send", "tell", "text", "tweet", "write",
+];
+#[rustfmt::skip]
+pub(super) const LATER: [&str; 8] =
+    ["comment", "letter", "note", "reminder", "task", "ticket", "to-do", "todo"];

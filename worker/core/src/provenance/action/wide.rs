@@ -1,50 +1,72 @@
 //! What an instruction in Chinese or Japanese asks for.
 
-use super::table::{Actions, TABLE};
+use super::table::{TABLE, is_wide};
+use super::words::{Asked, DESTROYED, MADE, OBJECT, PLACE, RELATED, parts};
 
-/// The actions of words in Chinese or Japanese. A negation, or what makes the word a past one, is directly before or
-/// after it.
-pub(super) fn asked(text: &str) -> Actions {
+/// Adds the actions of words in Chinese or Japanese. They are for all that the instruction names, except for what something
+/// is in.
+pub(super) fn add(text: &str, asked: &mut Asked) {
     let orders = orders(text);
-    let text = orders.as_str();
-    let is_asked = |word: &str| {
-        text.match_indices(word).any(|(at, _)| {
-            let (before, rest) = text.split_at_checked(at).unwrap_or_default();
-            let after = rest.get(word.len()..).unwrap_or_default();
-            let after: String = after.chars().take(MAX_NOT_WIDE_AFTER).collect();
-            let is_past = [
-                "した",
-                "された",
-                "済",
-                "了",
-                "的",
-                "履歴",
-                "记录",
-                "请求",
-                "請求",
-                "リクエ",
-                "する前",
-                "前に",
-            ]
-            .iter()
-            .any(|it| after.starts_with(*it));
-            let mut near = before.chars().rev().take(MAX_FORBIDDEN_WIDE).enumerate();
-            !near.any(|(at, it)| {
-                "不别別勿莫禁".contains(it) || (at < MAX_NOT_WIDE_BEFORE && "没未已被".contains(it))
-            }) && (!is_past || after.starts_with("したい"))
-                && !["ない", "ません", "ずに", "な。", "禁止"]
-                    .iter()
-                    .any(|not| after.contains(*not))
-        })
-    };
-    let asked = TABLE.inner.iter().filter(|(word, _)| is_asked(word));
-    asked.fold(0, |found, (_, actions)| found | actions)
+    let words = TABLE.inner.iter().filter(|(word, _)| is_asked(&orders, word));
+    let actions = words.fold(0, |found, (_, actions)| found | actions);
+    if actions == 0 {
+        return;
+    }
+    asked.actions |= actions;
+    let related = if actions & TABLE.grants == 0 { MADE } else { RELATED };
+    for class in [DESTROYED, MADE, related] {
+        asked.words.push(([0xff, OBJECT, class], String::new()));
+    }
+    for token in text.split(|letter: char| is_wide(letter) || letter.is_whitespace()) {
+        let at = token.as_ptr().addr() - text.as_ptr().addr() + token.len();
+        let after = text.get(at..).unwrap_or_default().trim_start();
+        if IN.iter().any(|it| after.starts_with(it)) {
+            let places =
+                parts(token).into_iter().map(|it| ([0xff, PLACE, DESTROYED], it.to_owned()));
+            asked.words.extend(places);
+        }
+    }
 }
 
-/// Letters around such a word in which a negation is looked for: `不要删除`, `削除しないで`.
-const MAX_NOT_WIDE_BEFORE: usize = 2;
-const MAX_NOT_WIDE_AFTER: usize = 4;
-const MAX_FORBIDDEN_WIDE: usize = 8;
+/// Whether a word gives an order. A negation, or what makes it a noun or a past form, is directly before or after it.
+fn is_asked(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+        let after = rest.get(word.len()..).unwrap_or_default();
+        let near: String = after.chars().take(MAX_CLAUSE).collect();
+        let clause = near.split(['、', '。', '，', '\n']).next().unwrap_or_default();
+        let mut asks = before.chars().rev().take(MAX_CLAUSE);
+        let is_done = after.starts_with('了') && asks.any(|it| "请把帮".contains(it));
+        let is_noun = NOUNS.iter().any(|it| after.starts_with(it))
+            && !is_done
+            && !after.starts_with("したい");
+        let mut near = before.chars().rev().take(MAX_FORBIDDEN).enumerate();
+        let is_forbidden = near.any(|(at, it)| {
+            "不别別勿莫禁".contains(it) || (at < MAX_NOT_BEFORE && "没未已被".contains(it))
+        });
+        !(is_forbidden || is_noun || NOT.iter().any(|it| clause.contains(it)))
+    })
+}
+
+/// Letters before such a word in which a negation is looked for: `不要删除`.
+const MAX_NOT_BEFORE: usize = 2;
+const MAX_FORBIDDEN: usize = 8;
+
+/// Letters of a clause before and after it.
+const MAX_CLAUSE: usize = 32;
+
+/// What negates a word before it, up to the next comma: `削除しないで`.
+const NOT: [&str; 5] = ["ない", "ません", "ずに", "な。", "禁止"];
+
+/// What makes a word before it a noun or a past form: `删除按钮`, `削除ボタン`.
+#[rustfmt::skip]
+const NOUNS: [&str; 29] = [
+    "した", "された", "済", "了", "的", "履歴", "记录", "请求", "請求", "リクエ", "する前", "前に", "按", "钮", "鈕", "键",
+    "凭", "历史", "功能", "失败", "率", "家", "方", "宝", "ボタン", "機能", "画面", "確認", "权限",
+];
+
+/// What follows the thing in which something is.
+const IN: [&str; 6] = ["中", "里", "内", "の", "的", "から"];
 
 /// What may give an order in a Chinese or Japanese text: no question, and nothing after a Chinese word that only reads.
 fn orders(text: &str) -> String {
@@ -74,5 +96,17 @@ const ENDS: &str = "。？！?!\n";
 const WIDE_QUESTIONS: [&str; 14] = [
     "是否", "能否", "可否", "吗", "嗎", "怎么", "如何", "为什么", "什么", "かどうか", "ですか", "ますか", "できるか", "べきか",
 ];
-const WIDE_LOOKS: [&str; 9] =
-    ["总结", "總結", "概括", "看看", "看一下", "查看", "解释", "解釋", "说明"];
+const WIDE_LOOKS: [&str; 12] = [
+    "总结",
+    "總結",
+    "概括",
+    "看看",
+    "看一下",
+    "查看",
+    "解释",
+    "解釋",
+    "说明",
+    "提醒",
+    "告诉",
+    "告訴",
+];
