@@ -235,8 +235,13 @@ fn verb(words: &[String]) -> Option<(u8, &str, Actions)> {
         Some((rank, word.as_str(), action))
     });
     let (rank, word, action) = ranked.min_by_key(|(rank, ..)| *rank)?;
-    let deploys = action == named("run") && any(&PIPELINES);
-    Some((rank, word, if deploys { action | named("deploy") } else { action }))
+    let also = match action {
+        run if run == named("run") && any(&PIPELINES) => named("deploy"),
+        // `create_or_update_file`.
+        _ if any(&["or"]) && any(&["create"]) => named("create"),
+        _ => 0,
+    };
+    Some((rank, word, action | also))
 }
 
 /// The words of `snake_case`, `kebab-case` and `camelCase`, in lower case.

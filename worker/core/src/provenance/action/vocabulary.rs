@@ -81,7 +81,7 @@ pub(super) const ACTIONS: [(&str, &str); 40] = [
         modifica actualizar actualiza ajustar subir aumentar bajar alterar altere mudar mude atualizar atualize \
         modificare cambiare aggiornare aggiorna aumentare imposta wijzigen wijzig veranderen verander aanpassen \
         verhogen bijwerken 修改 更改 更新 调整 設定 设置 变更 変更 調整 implement refactor"),
-    ("overwrite", "overwrite write wrote written save store replace update edit change put add append record fix fill \
+    ("overwrite", "overwrite upload write wrote written save store replace update edit change put add append record fix fill \
         set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze écrire écris \
         écrivez enregistrer enregistre remplacer escribir escribe guardar reemplazar escrever escreva salvar salve \
         substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere"),
@@ -139,9 +139,10 @@ pub(super) const THINGS: [&str; 39] = [
 
 /// Nouns for actions. In an instruction, one counts only after a verb such as `make`: "set up a payment".
 #[rustfmt::skip]
-pub(super) const NOUNS: [(&str, &str); 9] = [
-    ("back", "refund"), ("cancellation", "cancel"), ("deletion", "delete"), ("fund", "pay"), ("invitation", "invite"),
-    ("money", "pay"), ("payment", "pay"), ("reservation", "book"), ("transaction", "pay"),
+pub(super) const NOUNS: [(&str, &str); 14] = [
+    ("back", "refund"), ("bash", "run"), ("cancellation", "cancel"), ("command", "run"), ("deletion", "delete"),
+    ("fund", "pay"), ("invitation", "invite"), ("money", "pay"), ("payment", "pay"), ("powershell", "run"),
+    ("reservation", "book"), ("shell", "run"), ("terminal", "run"), ("transaction", "pay"),
 ];
 
 /// Verbs before a noun for an action.
