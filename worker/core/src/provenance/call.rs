@@ -9,7 +9,7 @@ use super::leaves::{each_leaf, each_value, has_blank};
 use super::link::SLASHES;
 use super::lookup::{self, Found, Known, NOWHERE};
 use super::plan::number;
-use super::pointers::Step;
+use super::pointers::{Step, first_step, unescaped};
 use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
 use super::search::{is_in, trim_end};
@@ -97,7 +97,10 @@ impl Call<'_> {
         let (mut named, mut all_own) = (Vec::new(), self.reach == Reach::BySinks);
         for argument in arguments.iter().filter(|argument| !self.is_left_out(argument)) {
             if let Some(origin) = self.origin(argument, &arguments) {
-                if argument.role == Role::Sink && origin.level == Level::Instruction {
+                if argument.role == Role::Sink
+                    && origin.level == Level::Instruction
+                    && self.is_declared(argument)
+                {
                     named.push(argument.value);
                 }
                 add(&mut sinks, origin);
@@ -284,6 +287,13 @@ impl Call<'_> {
         let has_role = |steps: &[Step<'_>]| self.roles.is_some_and(|roles| roles.lead_to(steps));
         let is_own = |name: &str, steps: &[Step<'_>]| declared.contains(name) || has_role(steps);
         Undeclared::of(&is_own, self.input, &others, !self.high_risk)
+    }
+
+    /// Whether an argument is one of the tool's. The agent could add another one to name what the user's order is for.
+    fn is_declared(&self, argument: &Argument<'_>) -> bool {
+        let name = first_step(&argument.pointer).map(|(name, _)| unescaped(name));
+        let has = |all: &HashSet<Box<str>>| name.is_some_and(|name| all.contains(name.as_str()));
+        self.declared().is_none_or(has)
     }
 
     /// The names that the schema declares, if it declares any.

@@ -16,7 +16,7 @@ const QUANTITIES: &str = "count qty quantity replicas shares size units";
 
 /// Words in the names of commands, and of other texts that a tool of high risk runs. A part of the user's text does more
 /// than the whole: `DELETE FROM t` of `DELETE FROM t WHERE id = 7`.
-const COMMANDS: &str = "command script shell sql";
+const COMMANDS: &str = "argv cmd command program script shell sql";
 const QUERIES: &str = "jql manifest patch query statement where";
 
 impl Call<'_> {
@@ -56,6 +56,12 @@ impl Call<'_> {
         let is_command = any(COMMANDS) || (self.high_risk && (any(QUERIES) || is_code()));
         // A filter of one word can be true for all.
         let min_words = if any("where") { 1 } else { 2 };
+        if is_command && let Json::Array(items) = argument.value {
+            let words: Vec<&str> = items.iter().filter_map(Json::as_str).collect();
+            if words.len() >= min_words {
+                return found(extract::delimited(self.key, &words.join(" ")), None);
+            }
+        }
         let (mut form, mut units) = (Form::new(), Form::new());
         each_leaf(argument.value, &mut |leaf| {
             let text = leaf.as_str().unwrap_or_default();
@@ -117,12 +123,15 @@ impl Call<'_> {
         if !self.high_risk || !self.is_said(Some(extract::money(self.key, b""))) {
             return None;
         }
-        let mut amounts = self.declared()?.iter().filter(|name| is_amount(name));
-        let amount = amounts.clone().min()?;
-        let input = self.input.canonical();
-        let is_given = amounts.any(|name| {
-            let field = ["\"", name, "\":"].concat();
-            input.split_once(&field).is_some_and(|(_, value)| !value.starts_with("null"))
+        let amount = self.declared()?.iter().filter(|name| is_amount(name)).min()?;
+        let Json::Object(fields) = self.input else { return None };
+        // Not `amount_currency`, nor a number in the metadata.
+        let is_given = fields.iter().any(|(name, value)| {
+            let is_number = match value {
+                Json::String(text) => text.contains(|letter: char| letter.is_ascii_digit()),
+                other => !matches!(other, Json::Null | Json::Bool(_)),
+            };
+            is_amount(name) && is_number
         });
         (!is_given).then(|| (&**amount, self.key.of_kind(b"\xff-", amount.as_bytes())))
     }

@@ -147,6 +147,33 @@ fn a_command_is_named_only_as_a_whole() {
 }
 
 #[test]
+fn a_list_of_words_is_a_command_as_a_whole() {
+    let instruction = "Run `terraform plan` on prj1. The old script did terraform destroy.";
+    for (argument, command, expected) in [
+        ("command", value!(["terraform", "plan"]), "allow"),
+        ("command", value!(["terraform", "destroy"]), "require_approval nowhere /command"),
+        ("cmd", value!("terraform destroy"), "require_approval nowhere /cmd"),
+    ] {
+        let arguments = value!({ "to": "prj1", argument: command });
+        check(instruction, Risk::High, "", "run_process", &arguments, expected);
+    }
+}
+
+#[test]
+fn an_argument_that_the_tool_does_not_have_says_nothing_about_the_order() {
+    let instruction = "Delete the branch spike1 in northwind/web";
+    let names = r#"{"properties":{"to":{},"owner":{}}}"#;
+    let with_branch = r#"{"properties":{"to":{},"owner":{},"branch":{}}}"#;
+    let arguments = value!({ "to": "web", "owner": "northwind", "branch": "spike1" });
+    for (schema, action, expected) in [
+        (names, "delete_repository", "require_approval nowhere"),
+        (with_branch, "delete_branch", "allow"),
+    ] {
+        check(instruction, Risk::High, schema, action, &arguments, expected);
+    }
+}
+
+#[test]
 fn an_amount_is_given_in_its_unit_and_not_left_out() {
     let refund = "Refund 5 EUR of order 1001";
     let schema = r#"{"properties":{"to":{},"amount":{},"quantity":{}}}"#;
@@ -162,6 +189,20 @@ fn an_amount_is_given_in_its_unit_and_not_left_out() {
             "require_approval nowhere /amount",
         ),
         (refund, schema, "refund", value!({ "to": 1001, "amount": 5 }), "allow"),
+        (
+            refund,
+            schema,
+            "refund",
+            value!({ "to": 1001, "amount_currency": "EUR" }),
+            "require_approval nowhere /amount",
+        ),
+        (
+            refund,
+            schema,
+            "refund",
+            value!({ "to": 1001, "metadata": { "amount": 5 } }),
+            "require_approval nowhere /amount",
+        ),
         ("Refund order 1001", schema, "refund", value!({ "to": 1001 }), "allow"),
         (refund, cents, "refund", value!({ "to": 1001, "amount": 500 }), "allow"),
         (refund, cents, "refund", value!({ "to": 1001, "amount": 5 }), "allow"),
