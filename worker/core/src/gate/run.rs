@@ -45,7 +45,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<DraftResult
     }
 }
 
-/// A statement of what the user asked for. A repeated one changes nothing, and writes nothing.
+/// A statement of what the user asked for. If it is repeated, nothing changes and no row is written.
 fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<DraftResult, Stop> {
     let key = &draft.facts.config.value_key;
     // The actions come first, so that a run that is full lacks values instead.

@@ -109,7 +109,7 @@ pub fn apply_redaction(draft: &Draft<'_>, tool: &Tool, mut ruling: Ruling) -> Ru
     ruling
 }
 
-/// The call's resource as records have it: with markers in place of what the shield finds in it.
+/// The call's resource as it is stored: a marker replaces each text that the shield finds.
 pub fn stored_resource<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Cow<'a, str> {
     let command = draft.command;
     let resource = command.call.resource.as_str();

@@ -224,7 +224,7 @@ pub fn is_open(local: Local, days: Option<&[Day]>, hours: Option<&[Hours]>) -> b
 /// at most a week after the last change.
 const MAX_CHANGES: usize = 4;
 
-/// The first time from now on that is on one of the days and in one of the parts. `None` if there is none, or if the
+/// The first time from now on, on one of the days and in one of the parts. Returns `None` if no such time comes, or if the
 /// zone is unknown.
 #[must_use]
 pub fn opens_at(

@@ -139,8 +139,8 @@ impl Call<'_> {
         hashes(self.key, actions).iter().any(|hash| (self.stated)(*hash))
     }
 
-    /// Whether the orders of a class, or those with an unknown verb, are for what the call names. Without a value that the
-    /// user named, the call waits anyway.
+    /// Whether the orders of a class, or those with an unknown verb, are for what the call names. If the user
+    /// named no value of the call, it waits anyway, unless its only sinks are links in a content.
     #[inline(never)]
     fn fits(&self, class: u8, verb: &str) -> bool {
         let is_object = || self.any(OBJECT, (class, verb), &self.values);

@@ -103,3 +103,11 @@ pub fn ends_with_any(text: &str, ends: &[&str]) -> bool {
         at.and_then(|at| text.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(end))
     })
 }
+
+/// A word in lower case, with `'` for each sign that people use for an apostrophe.
+// Inlined into each caller, it takes much more code.
+#[inline(never)]
+#[must_use]
+pub fn lower_word(word: &str) -> String {
+    word.to_lowercase().replace(|letter: char| "`´‘’‛ʼ′＇".contains(letter), "'")
+}

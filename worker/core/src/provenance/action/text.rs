@@ -1,5 +1,6 @@
 //! Splits an instruction into clauses, and keeps what holds for more than one of them.
 
+use super::super::search::lower_word;
 use super::clause::Clause;
 use super::table::is_wide;
 use super::wide;
@@ -35,8 +36,7 @@ pub(super) fn of_text(text: &str) -> Asked {
             let is_edge = |letter: char| !letter.is_alphanumeric() && !SIGNS.contains(letter);
             let word = token.trim_matches(|letter| is_edge(letter) && letter != '/');
             if word.contains(char::is_alphanumeric) {
-                let is_apostrophe = |letter: char| APOSTROPHES.contains(letter);
-                let word = word.to_lowercase().replace(is_apostrophe, "'");
+                let word = lower_word(word);
                 let word = word.strip_prefix("squash-").unwrap_or(&word);
                 reader.words.push([if quoted { "'" } else { "" }, word].concat());
             }
@@ -92,9 +92,6 @@ impl Reader {
         }
     }
 }
-
-/// Signs that people use for an apostrophe.
-const APOSTROPHES: &str = "`´‘’‛ʼ′＇";
 
 /// Signs around what is quoted.
 const QUOTES: &str = "\"'`";

@@ -55,7 +55,7 @@ impl Asked {
     }
 }
 
-/// What goes on after a comma.
+/// An order that goes on after a comma, a colon or a line break.
 pub(super) struct Order {
     pub classes: u8,
     pub verb: String,

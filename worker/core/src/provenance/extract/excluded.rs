@@ -4,8 +4,8 @@
 //! form excludes is named, and a value after a negation that is for something else is not named.
 
 use super::super::action::{is_verb, joins, leads};
-use super::super::search::{has, is_word};
-use super::words::{NUMBER_SIGNS, Place, bare, lower, place};
+use super::super::search::{has, is_word, lower_word};
+use super::words::{NUMBER_SIGNS, Place, bare, place};
 
 /// What excludes the words after it.
 const EXCEPT: &str = "anstatt anstelle ausgenommen ausser außer behalve eccetto except excepting excepto exceto excluding ohne salvo \
@@ -133,7 +133,7 @@ impl<'t> Words<'t> {
             let before = text.get(std::mem::replace(&mut last, place.0)..place.0);
             ticks += count(before.unwrap_or_default());
             let is_code = is_closed && ticks % 2 == 1;
-            words.push((place, if is_code { String::new() } else { lower(word) }));
+            words.push((place, if is_code { String::new() } else { lower_word(word) }));
         }
         Self { text, words }
     }
@@ -345,6 +345,7 @@ mod tests {
             ("Delete a.md. Never touch x.md. Mail it.", "x.md"),
             ("Delete a.md. Don’t touch x.md", "x.md"),
             ("Delete a.md. Dont touch x.md", "x.md"),
+            ("Delete a.md. Don＇t touch x.md", "x.md"),
             ("Delete a.md. Don´t touch b.md and x.md, then mail it", "x.md"),
             ("Delete a.md. Do not touch e.g. x.md. Mail it", "x.md"),
             ("Delete a.md, leave x.md alone", "x.md"),

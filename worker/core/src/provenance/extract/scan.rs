@@ -447,7 +447,7 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    /// The items of a list. A text without the separator is none.
+    /// The items of a list. A text without the separator is no list.
     #[inline(never)]
     fn each(&mut self, text: &'t str, separator: char) {
         let mut rest = text;

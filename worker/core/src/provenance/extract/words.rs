@@ -16,11 +16,6 @@ pub fn bare(word: &str) -> &str {
     word.trim_matches(|character: char| !character.is_alphanumeric())
 }
 
-/// A word in lower case, with `'` for each apostrophe.
-pub fn lower(word: &str) -> String {
-    word.to_lowercase().replace(['’', '‘', '´', '`', 'ʼ', '′'], "'")
-}
-
 /// What is before and what after a part of a word.
 pub fn beside<'t>(word: &'t str, part: &str) -> (&'t str, &'t str) {
     let (start, end) = place(word, part);

@@ -54,7 +54,7 @@ impl Short {
     }
 }
 
-/// The one spelling of a number, date or account number in lower case. `None` if the text is none of these.
+/// The one spelling of a number, date or account number in lower case. `None` for any other text.
 pub fn compact(text: &[u8]) -> Option<Short> {
     if text.len() > MAX_SHAPE_BYTES || !text.iter().all(is_shape) {
         return None;
