@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::id;
+use crate::json;
 use crate::text_enum::text_enum;
 use crate::trace::TraceId;
 
@@ -189,7 +190,7 @@ impl<'a> Line<'a> {
             detail: self.detail.get(..end).unwrap_or_default(),
         };
         // Plain data always serializes.
-        serde_json::to_string(&written).unwrap_or_default()
+        json::to_string(&written)
     }
 }
 

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::bounds::{RETRY_AFTER_OVERLOADED_S, RETRY_AFTER_UNAVAILABLE_S};
+use crate::json;
 use crate::json::JsonError;
 use crate::limit::Violation;
 
@@ -223,7 +224,7 @@ impl Problem {
     #[must_use]
     pub fn to_json_as(&self, status: u16, request_id: &str) -> String {
         let code = self.code.code();
-        serde_json::to_string(&ProblemBody {
+        json::to_string(&ProblemBody {
             r#type: format!("{PROBLEM_TYPE_BASE}{code}"),
             title: self.code.title(),
             status,
@@ -235,7 +236,6 @@ impl Problem {
             warrant_approvals: self.warrant_approvals.as_deref(),
             request_id,
         })
-        .unwrap_or_else(|_| String::from("{}"))
     }
 }
 

@@ -17,6 +17,7 @@ use sha2::Sha256;
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput, ApprovalView};
 use crate::credential::token::MacKeys;
 use crate::id::rfc3339;
+use crate::json;
 
 /// A tenant's webhook, as lanes read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -66,7 +67,7 @@ impl Message {
             // It has no full stop: full stops separate the signed parts.
             id: format!("msg_{tenant}_{lane}_{seq}"),
             // Plain data always serializes.
-            body: serde_json::to_string(&payload).unwrap_or_default(),
+            body: json::to_string(&payload),
         }
     }
 

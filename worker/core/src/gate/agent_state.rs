@@ -9,6 +9,7 @@ use super::taint_state::Taint;
 use crate::bucket::Bucket;
 use crate::clock::repair_time;
 use crate::decision::ReasonCode;
+use crate::json;
 use crate::velocity::SlidingWindow;
 
 /// The state of one agent. Every journal row of the agent has it, so the format is persisted. A
@@ -65,7 +66,7 @@ impl AgentState {
     #[must_use]
     pub fn encode(&self) -> String {
         // Plain data always serializes. An empty state would be refused when it is read.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self)
     }
 
     pub(super) fn window(&self, name: &str) -> Option<&SlidingWindow> {

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
+use crate::json;
 use crate::limit::Violation;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::ResultTrust;
@@ -115,7 +116,7 @@ pub fn reply(
     let upstream = upstream.map(Upstream::without_routes);
     let tool = &command.call.tool;
     let reply = Reply { decision, upstream, answer, denial, tool, route, visible };
-    serde_json::to_string(&reply).unwrap_or_default()
+    json::to_string(&reply)
 }
 
 /// The lane's answer, as a proxy reads it.

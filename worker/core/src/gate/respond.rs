@@ -8,6 +8,7 @@ use crate::approval::{Approval, ApprovalStatus};
 use crate::call::command::GateCommand;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::json;
 use crate::limit::Violation;
 use crate::policy::bundle::Risk;
 use crate::policy::risk;
@@ -192,5 +193,5 @@ pub fn response(
         warrant_approvals: ruling.warrant_approvals.as_deref(),
     };
     // Plain data always serializes.
-    serde_json::to_string(&response).unwrap_or_default()
+    json::to_string(&response)
 }

@@ -59,18 +59,14 @@ pub struct JournalRow<'a, D> {
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
     /// The answer to the call; `None` if the row is not a decision's.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<&'a str>,
     /// The receipt's canonical body.
-    #[serde(skip)]
     pub receipt: &'a str,
     /// What the row adds to metrics, besides the series of a decision. The last member, see [`split_metrics`].
     #[serde(skip)]
     pub metrics: &'a [Series<'a>],
 }
-
-/// Bytes that are reserved for the escapes of a row's answer and receipt, and for its metrics.
-const ROW_REST_BYTES: usize = 1_024;
 
 /// The text between a row's other members and its member `metrics`. Nothing after it can have this text: in a
 /// series, a string is followed by a comma or a bracket, and a quote inside of a string is escaped.
@@ -105,21 +101,9 @@ pub struct DecisionDetail<'a> {
 impl<D: Serialize> JournalRow<'_, D> {
     #[must_use]
     pub fn encode(&self) -> String {
-        // Plain data always serializes. An empty row would fail the flush, so nothing would be
-        // lost.
-        let mut row = serde_json::to_string(self).unwrap_or_default();
+        let mut row = json::to_string(self);
+        // Plain data always has a text. An empty row would fail the flush, so nothing would be lost.
         if row.pop().is_some() {
-            // The answer and the receipt are most of a row, and are full of quotes. serde_json takes several times as long
-            // to write such a text.
-            let texts = [("response", self.response), ("receipt", Some(self.receipt))];
-            row.reserve(self.response.map_or(0, str::len) + self.receipt.len() + ROW_REST_BYTES);
-            for (name, text) in texts {
-                let Some(text) = text else { continue };
-                row.push_str(",\"");
-                row.push_str(name);
-                row.push_str("\":");
-                json::write_string(text, &mut row);
-            }
             row.push_str(METRICS_MEMBER);
             row.push('[');
             for (at, series) in self.metrics.iter().enumerate() {

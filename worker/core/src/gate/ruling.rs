@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::approval::{Approval, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
+use crate::json;
 use crate::limit::Violation;
 use crate::policy::Evaluation;
 use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
@@ -134,8 +135,7 @@ fn permitted(
         sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
     let needed = needed_groups(&approving);
     let redacts_too_much = !ruling.redact_fields.is_empty()
-        && serde_json::to_string(&ruling.redact_fields)
-            .is_ok_and(|fields| fields.len() > MAX_REDACT_BYTES);
+        && json::to_string(&ruling.redact_fields).len() > MAX_REDACT_BYTES;
     if redacts_too_much || needed.len() > MAX_APPROVER_GROUPS {
         ruling.redact_fields = Vec::new();
         ruling = ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());

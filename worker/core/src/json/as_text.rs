@@ -2,11 +2,10 @@
 //! which postcard cannot do.
 
 use serde::de::{DeserializeOwned, Error as _};
-use serde::ser::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
 
 pub fn serialize<S: Serializer>(record: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&serde_json::to_string(record).map_err(S::Error::custom)?)
+    serializer.serialize_str(&super::to_string(record))
 }
 
 pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(

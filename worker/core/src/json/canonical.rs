@@ -75,33 +75,36 @@ fn first_escaped(bytes: &[u8]) -> Option<usize> {
 
 /// Appends a JSON string with exactly the escapes of RFC 8785.
 pub fn write_string(text: &str, out: &mut String) {
-    const HEX: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.push('"');
     let mut rest = text;
     while let Some(at) = first_escaped(rest.as_bytes()) {
-        let (plain, tail) = rest.split_at(at);
-        out.push_str(plain);
-        let mut chars = tail.chars();
-        match chars.next() {
-            Some('"') => out.push_str("\\\""),
-            Some('\\') => out.push_str("\\\\"),
-            Some('\u{8}') => out.push_str("\\b"),
-            Some('\t') => out.push_str("\\t"),
-            Some('\n') => out.push_str("\\n"),
-            Some('\u{c}') => out.push_str("\\f"),
-            Some('\r') => out.push_str("\\r"),
-            Some(control) => {
-                out.push_str("\\u00");
-                out.extend(HEX.get((control as usize >> 4) & 15));
-                out.extend(HEX.get(control as usize & 15));
-            }
-            None => {}
-        }
-        rest = chars.as_str();
+        out.push_str(rest.get(..at).unwrap_or_default());
+        write_escape(rest.as_bytes().get(at).copied().unwrap_or_default(), out);
+        rest = rest.get(at + 1..).unwrap_or_default();
     }
     out.push_str(rest);
     out.push('"');
+}
+
+fn write_escape(byte: u8, out: &mut String) {
+    const HEX: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let escape = match byte {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        0x08 => "\\b",
+        b'\t' => "\\t",
+        b'\n' => "\\n",
+        0x0c => "\\f",
+        b'\r' => "\\r",
+        control => {
+            out.push_str("\\u00");
+            out.extend(HEX.get(usize::from(control >> 4)));
+            out.extend(HEX.get(usize::from(control & 15)));
+            return;
+        }
+    };
+    out.push_str(escape);
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod path;
 mod pointer;
 pub mod raw;
 mod value;
+mod write;
 
 pub use canonical::write_string;
 pub(crate) use confusable::folded;
@@ -26,3 +27,4 @@ pub(crate) use path::{append_name, append_path};
 pub use pointer::{MAX_POINTER_BYTES, is_pointer};
 pub use value::{Json, MAX_INTEGER};
 pub(crate) use value::{sort_fields, utf16_order};
+pub use write::to_string;

@@ -106,7 +106,7 @@ impl RawObject {
     #[must_use]
     pub fn write(&self) -> String {
         // Keys are strings and values are JSON already, so writing them cannot fail.
-        serde_json::to_string(self).unwrap_or_default()
+        super::to_string(self)
     }
 }
 
@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for Items {
 #[must_use]
 pub fn array(messages: &[String]) -> String {
     let messages = messages.iter().filter_map(|text| serde_json::from_str::<&RawValue>(text).ok());
-    serde_json::to_string(&messages.collect::<Vec<_>>()).unwrap_or_default()
+    super::to_string(&messages.collect::<Vec<_>>())
 }
 
 impl<'de> Deserialize<'de> for RawObject {

@@ -10,6 +10,7 @@ use crate::gate::config::Config;
 use crate::gate::{
     AgentState, RegistryChange, ask_change, decide_approval, expire_approval, use_change,
 };
+use crate::json;
 use crate::problem::Problem;
 use crate::sql::lane as sql;
 
@@ -75,7 +76,7 @@ impl Lane {
         };
         let view = approval.view(&input, now_ms, already);
         // Plain data always serializes.
-        let body = serde_json::to_string(&view).unwrap_or_default();
+        let body = json::to_string(&view);
         Ok(DecideOutcome::Done { body, revision: approval.revision })
     }
 

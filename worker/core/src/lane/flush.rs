@@ -18,6 +18,7 @@ use super::storage::{
 };
 use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
+use crate::json;
 use crate::metrics::{BatchMetrics, RowMembers, RowsByMembers, Tallies};
 use crate::sql::lane as sql;
 use crate::tlog::{Hash, leaf_hash};
@@ -152,7 +153,7 @@ impl Report {
     #[must_use]
     pub fn encode(&self) -> String {
         // Plain data always serializes. D1 refuses an empty text, and nothing is lost.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self)
     }
 }
 

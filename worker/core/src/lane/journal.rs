@@ -7,6 +7,7 @@ use super::storage::{LaneSql, StorageError, Value, encode_steps, first_text, int
 use super::windows;
 use crate::gate::{AgentState, JournalEntry};
 use crate::id::MAX_SEQ;
+use crate::json;
 use crate::limit::book::{self, Writes};
 use crate::sql::lane as sql;
 
@@ -109,9 +110,7 @@ fn insert(
     let statement = match limits {
         None | Some(Writes { reservation: None, settles: None, .. }) => sql::INSERT,
         Some(Writes { reservation, settles, .. }) => {
-            // Plain data always serializes.
-            let reservation = reservation.as_ref().map(serde_json::to_string);
-            values.push(text(reservation.transpose().unwrap_or_default()));
+            values.push(text(reservation.as_ref().map(json::to_string)));
             values.push(text(settles.clone()));
             sql::INSERT_LIMITED
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, first_text, integer, meta, set_meta, unreadable};
 use super::tree::{decode_hashes, encode_hashes};
+use crate::json;
 use crate::receipt::{ChainHead, StoredReceipt};
 use crate::sql::lane as sql;
 use crate::tlog::Hash;
@@ -85,7 +86,7 @@ impl Lane {
             all.push(Lost { first, last, before, hash });
         }
         // Plain data always serializes. An empty text could not be read.
-        set_meta(storage, LOST, serde_json::to_string(&all).unwrap_or_default())?;
+        set_meta(storage, LOST, json::to_string(&all))?;
         Ok(true)
     }
 

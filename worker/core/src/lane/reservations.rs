@@ -5,6 +5,7 @@ use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer};
 use crate::clock::DAY_MS;
 use crate::gate::limits::{OUTCOME_MARGIN_MS, agent_of_requests};
+use crate::json;
 use crate::limit::Book;
 use crate::limit::book::{self, Writes};
 use crate::limit::reservation::{Ending, Reservation};
@@ -94,7 +95,7 @@ impl Lane {
                 None => self.limits.read(storage, name)?,
             };
             // Plain data always serializes.
-            let text = || serde_json::to_string(&book).unwrap_or_default();
+            let text = || json::to_string(&book);
             Ok(if book == Book::default() { String::new() } else { text() })
         };
         names.iter().map(read).collect()

@@ -7,6 +7,7 @@ use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, unreadable, unsigned};
 use super::windows::{expire, read};
 use crate::gate::windows::{HOUR_MS, hour};
+use crate::json;
 use crate::sql::lane as sql;
 use crate::velocity::Counted;
 use crate::velocity::shared::{CountRequest, SharedWindow};
@@ -92,7 +93,7 @@ fn write(
     width_ms: u64,
 ) -> Result<(), StorageError> {
     // Plain data always serializes. A window that cannot be read fails each request for it.
-    let record = serde_json::to_string(window).unwrap_or_default();
+    let record = json::to_string(window);
     let rows = json!([[name, hour(window.ends_at_ms(width_ms)), record]]).to_string();
     storage.exec(sql::COUNT, &[Value::Text("[]".to_owned()), Value::Text(rows)]).map(drop)
 }

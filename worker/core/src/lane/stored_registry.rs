@@ -9,6 +9,7 @@ use serde_json::json;
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, meta, set_meta, unreadable};
 use crate::call::command::GateCommand;
+use crate::json;
 use crate::registry::{
     ChangedKey, EpochPush, LoadedListing, LoadedTexts, RecordKind, StoredRecord,
 };
@@ -195,6 +196,6 @@ pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
 pub fn stored_listing(command: &GateCommand, loaded: &LoadedListing) -> StoredRecord {
     let kind = RecordKind::Listing;
     // Plain data always serializes. An empty text could not be read.
-    let text = serde_json::to_string(&loaded.tools).unwrap_or_default();
+    let text = json::to_string(&loaded.tools);
     StoredRecord { kind, name: name_of(kind, command), text }
 }

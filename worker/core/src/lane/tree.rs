@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::storage::{
     LaneSql, StorageError, Value, integer, meta, missing_rows, set_meta, unreadable,
 };
+use crate::json;
 use crate::sql::lane as sql;
 use crate::tlog::proof::{consistency, root};
 use crate::tlog::tile::nodes_of;
@@ -179,7 +180,7 @@ impl Tree {
             leaves: encode_hashes(&self.leaves),
         };
         // Plain data always serializes. An empty text would fail the next start.
-        set_meta(storage, TREE, serde_json::to_string(&stored).unwrap_or_default())
+        set_meta(storage, TREE, json::to_string(&stored))
     }
 
     /// Appends the leaves of receipts, which follow each other. Those that the tree has already are left out.

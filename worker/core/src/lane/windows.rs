@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::storage::{LaneSql, StorageError, Value, first_text, integer, unreadable};
 use crate::gate::windows::{Counting, WindowRow, hour};
+use crate::json;
 use crate::sql::lane as sql;
 use crate::velocity::SlidingWindow;
 
@@ -72,7 +73,7 @@ impl WindowCache {
 pub(super) fn rows(rows: &[WindowRow]) -> Value {
     let rows = rows.iter().map(|WindowRow { name, hour, window }| {
         // Plain data always serializes. A window that cannot be read stops its lane.
-        json!([name, hour, serde_json::to_string(window).unwrap_or_default()])
+        json!([name, hour, json::to_string(window)])
     });
     Value::Text(serde_json::Value::Array(rows.collect()).to_string())
 }

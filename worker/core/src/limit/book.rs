@@ -17,6 +17,7 @@ use super::violation::Violation;
 use super::window::{OffsetS, Period, Window};
 use crate::bucket::{Bucket, Rate};
 use crate::clock::DAY_MS;
+use crate::json;
 
 /// The time of a call.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +86,7 @@ pub struct Writes {
 #[must_use]
 pub fn as_json(books: &[(Rc<str>, Book)]) -> String {
     // Plain data always serializes.
-    serde_json::to_string(books).unwrap_or_default()
+    json::to_string(books)
 }
 
 /// Bytes of a counter in JSON, without its name, or of an empty book with its name. Most have fewer.

@@ -14,6 +14,7 @@ use super::record::Limit;
 use super::status::{Status, status};
 use super::window;
 use crate::bucket::{Bucket, Rate};
+use crate::json;
 
 /// How long a lane may use the tokens that it was granted. A call that waited for its token may use it later, when its
 /// other limits were granted. So in any period, at most as many calls pass as the bucket allows in a period that is
@@ -56,7 +57,7 @@ impl Pool {
     #[must_use]
     pub fn as_json(&self) -> String {
         // Plain data always serializes.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self)
     }
 
     /// Grants the request, up to what is left, and lends a part of the remainder in advance. The second value says

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::json;
+
 const VERSION: &str = "2.0";
 
 #[derive(Serialize)]
@@ -62,5 +64,5 @@ pub fn id(text: &str) -> &RawValue {
 
 /// Messages are made of strings, numbers and JSON texts, so writing one cannot fail.
 fn text(message: &impl Serialize) -> String {
-    serde_json::to_string(message).unwrap_or_default()
+    json::to_string(message)
 }

@@ -9,6 +9,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::bounds::{OTHER, UNKNOWN};
 use super::decision::KeyHash;
 
+use crate::json;
+
 /// The members of a journal row that say what it adds to. Each is the member's JSON text, or empty if the row lacks it.
 /// Most rows of a batch have the same ones, so they are compared as texts, and read only once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +56,7 @@ impl<'a> RowMembers<'a> {
         };
         let of_tool = ("decisions", [decision, reason_code], [server, tool]);
         let of_credential = ("credential_decisions", [decision], [credential]);
-        Some([serde_json::to_string(&of_tool).ok()?, serde_json::to_string(&of_credential).ok()?])
+        Some([json::to_string(&of_tool), json::to_string(&of_credential)])
     }
 }
 
@@ -104,8 +106,8 @@ impl<'a> RowsByMembers<'a> {
         all_named.extend(series.iter().filter_map(|series| named(series)));
         // Plain data always serializes.
         BatchMetrics {
-            counts: serde_json::to_string(&counts).unwrap_or_default(),
-            rows: serde_json::to_string(&rows).unwrap_or_default(),
+            counts: json::to_string(&counts),
+            rows: json::to_string(&rows),
             series: format!("[{}]", series.join(",")),
             named: all_named,
         }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::bounds::MAX_OBSERVED_MS;
 use super::list::{Kind, Metric};
 use crate::decision::Decision;
+use crate::json;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -172,7 +173,7 @@ fn escaped(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     // A text always serializes.
-    let text = serde_json::to_string(name).unwrap_or_default();
+    let text = json::to_string(name);
     Cow::Owned(text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned())
 }
 

@@ -11,6 +11,8 @@ use super::bounds::OTHER;
 use super::rows::named;
 use super::series::Series;
 
+use crate::json;
+
 /// Series of a lane's tallies. Without names there are about 30. The rest are limits that stopped calls at once
 /// without a decision; those beyond the bound are counted under [`OTHER`].
 const MAX_TALLIES: usize = 200;
@@ -70,7 +72,7 @@ impl Tallies {
     #[must_use]
     pub fn encode(&self) -> String {
         // Plain data always serializes.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self)
     }
 }
 

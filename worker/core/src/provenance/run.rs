@@ -18,6 +18,8 @@ use super::lookup::{Found, Known};
 use super::sinks::MAX_SINKS;
 use super::{Level, Observed};
 
+use crate::json;
+
 /// Trusted values of a run: as many as a long task reads from lists. More are not kept.
 pub const MAX_TRUSTED_VALUES: usize = 10_000;
 
@@ -344,7 +346,7 @@ impl Observation {
     #[must_use]
     pub fn encode(&self) -> String {
         // Plain data always serializes. An empty row could not be read, and the run would stop.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self)
     }
 }
 

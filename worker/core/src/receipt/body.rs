@@ -350,7 +350,7 @@ pub struct OutcomeBody<'a> {
 #[must_use]
 pub fn seal(body: &Body<'_>) -> (String, String) {
     // These bodies always serialize. An empty body would not verify.
-    let text = serde_json::to_string(body).unwrap_or_default();
+    let text = json::to_string(body);
     let hash = hash(&text);
     (text, hash)
 }

@@ -91,8 +91,7 @@ impl RegistryEvent {
         };
         // Both are JSON, and plain data always serializes.
         let detail = &*detail.unwrap_or_else(|_| RawValue::NULL.to_owned());
-        serde_json::to_string(&Canonical { at_ms: *at_ms, detail, event_id, kind, source })
-            .unwrap_or_default()
+        json::to_string(&Canonical { at_ms: *at_ms, detail, event_id, kind, source })
     }
 
     /// SHA-256 of the canonical form, in lower-case hex.

@@ -13,17 +13,13 @@ impl Value {
     /// JSON text, or NULL.
     pub fn json<T: serde::Serialize>(value: Option<&T>) -> Self {
         // Records always serialize. If one did not, the column's check would refuse the text.
-        value.map_or(Self::Null, |value| {
-            Self::Text(serde_json::to_string(value).unwrap_or_default())
-        })
+        value.map_or(Self::Null, |value| Self::Text(crate::json::to_string(value)))
     }
 
     /// A JSON array, or NULL for a list that restricts nothing.
     pub fn list<T: serde::Serialize>(list: Option<&Vec<T>>) -> Self {
         // Lists of texts always serialize. If one did not, it would allow nothing.
-        list.map_or(Self::Null, |list| {
-            Self::Text(serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned()))
-        })
+        list.map_or(Self::Null, |list| Self::Text(crate::json::to_string(list)))
     }
 }
 
