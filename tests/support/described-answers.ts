@@ -6,10 +6,16 @@ const origins = new Set<string>();
 /** Violations that were found since they were last taken. */
 let violations: string[] = [];
 let description: Description | undefined;
+let watching = false;
 
 /** From now on, answers from this origin must match the document. */
 export function expectDescribedAnswers(url: URL): void {
   origins.add(url.origin);
+}
+
+/** The instance with this origin is gone. Another server may get its port, in a later file of the same process. */
+export function expectNothingMore(url: URL): void {
+  origins.delete(url.origin);
 }
 
 /** Returns the violations that were found so far, and forgets them. */
@@ -19,8 +25,10 @@ export function takeViolations(): string[] {
   return taken;
 }
 
-/** Checks the answers to `fetch`. The caller gets them unchanged. */
+/** Checks the answers to `fetch`, once per process. The caller gets them unchanged. */
 export function watchFetch(): void {
+  if (watching) return;
+  watching = true;
   const plain = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const response = await plain(input, init);

@@ -5,7 +5,7 @@ import type { Miniflare } from "miniflare";
 import type { AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
-import { expectDescribedAnswers } from "./described-answers.ts";
+import { expectDescribedAnswers, expectNothingMore } from "./described-answers.ts";
 import { isOwn, type LogLine, readLine } from "./log.ts";
 import { builtModules, type Database, scriptModule, type SqlValue, startWithStorage } from "./miniflare.ts";
 import {
@@ -126,6 +126,7 @@ export class Gateward extends Client {
    */
   async close(): Promise<void> {
     await this.#miniflare.dispose();
+    expectNothingMore(this.url);
     this.lines();
     const caused = this.#logs.filter((line) => CAUSED.test(line)).map((line) => REFERENCE.exec(line)?.[1] ?? line);
     const isOurs = (line: string) => !NOT_OURS.test(line) && !caused.some((reference) => line.includes(reference));
