@@ -1,46 +1,97 @@
 //! Finds all literals in one pass over a text (A. V. Aho and M. J. Corasick, "Efficient string matching", 1975).
 //!
-//! A state is the longest beginning of a literal with which the text that was read so far ends. States that most texts
-//! reach have a row: a table from byte to state. From most other states only one byte leads on. These states have a
-//! link: that byte, and the state of the longest proper suffix, from which any other byte is read.
+//! A state is the longest beginning of a literal with which the text that was read so far ends. The next states of all
+//! states share one table: a state knows where its part begins, and each entry says by which byte it is reached, so
+//! that entries of others are told apart (J. Aoe, "An efficient digital search algorithm by using a double-array
+//! structure", 1989). A byte that leads nowhere from a state is read from the state of its longest proper suffix.
 //!
-//! INVARIANT (linear): a byte costs a lookup in a row, or a step along a link. Each suffix that is tried undoes such a
-//! step. The literals that end at one byte are bounded when the tables are built.
+//! The table is small, and the states of one literal are beside each other, because each call reads it anew: what the
+//! processor's cache kept of it since the last call is mostly gone.
+//!
+//! INVARIANT (linear): a byte costs a step to a next state. Each suffix that is tried undoes such a step. The literals
+//! that end at one byte are bounded when the table is built.
 
 use std::ops::RangeInclusive;
 
 use super::detect::is_word;
+use super::signs::{self, Signs};
 
 /// The literals of a rule set.
-///
-/// A state is a number: of a row, or, from `first_link` on, of a link. The tables are small, because each call reads
-/// them anew: what the processor kept of them since the last call is mostly gone.
 #[derive(Debug)]
 pub struct Automaton {
-    /// The class of each byte. Upper and lower case of ASCII have one class.
-    classes: [u8; 256],
-    /// For each row the next state by class. A row has `1 << shift` entries.
-    rows: Vec<u16>,
-    shift: u32,
-    links: Vec<Link>,
-    first_link: u16,
-    /// The states that end a literal: the last rows, and the first links.
-    first_end: u16,
-    /// For each of these states: where its list begins in `lists`.
+    /// For each byte its signs, and above them its class. Upper and lower case of ASCII have one class.
+    bytes: [u32; 256],
+    /// Each state is at the base of the state before it plus the class of the byte that leads to it.
+    states: Vec<State>,
+    /// The base of the state within words in which no literal has begun. Outside of words it is zero.
+    within: usize,
+    /// For each state that ends literals: where its list begins in `lists`.
     ends: Vec<u16>,
     /// Lists of literals, the longest first. Before each list stands the number of its literals.
     lists: Vec<u16>,
 }
 
-/// A state without a row.
-#[derive(Debug)]
-struct Link {
-    /// The class of the byte that leads on.
-    class: u8,
-    next: u16,
-    /// The state of the longest proper suffix.
-    suffix: u16,
+/// A state, in 8 bytes: the class that leads to it, which state its longest proper suffix is, marks, its base, the index of
+/// that suffix, and its number among the states that end literals, from 1 on.
+#[derive(Debug, Clone, Copy)]
+pub struct State(u64);
+
+impl State {
+    /// At the beginning of a text, and outside of words.
+    pub const START: Self = Self(u8::MAX as u64);
+    /// The suffix is empty: no literal has begun outside of words, or within one. Otherwise it is another state.
+    const OUTSIDE: u64 = 0;
+    const WITHIN: u64 = 1 << 8;
+    const OTHER: u64 = 1 << 9;
+
+    const fn class(self) -> u8 {
+        self.0 as u8
+    }
+
+    const fn base(self) -> usize {
+        (self.0 >> 16) as u16 as usize
+    }
+
+    /// Whether the literals that end here have one of these marks.
+    #[inline]
+    #[must_use]
+    pub const fn meets(self, marks: Marks) -> bool {
+        self.0 & marks.0 != 0
+    }
+
+    const fn suffix(self) -> usize {
+        (self.0 >> 32) as u16 as usize
+    }
+
+    /// The number of a state among those that end a literal; `None` if it ends none. Most states end none.
+    #[must_use]
+    pub const fn end(self) -> Option<usize> {
+        ((self.0 >> 48) as usize).checked_sub(1)
+    }
 }
+
+/// When literals count, as the user of the automaton sees it: a few bits, so that most states that end literals are told by
+/// themselves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Marks(u64);
+
+impl Marks {
+    const FIRST: u32 = 10;
+    const COUNT: u32 = 6;
+
+    /// The mark with a number. Marks with higher numbers share bits.
+    #[must_use]
+    pub const fn at(number: u32) -> Self {
+        Self(1 << (Self::FIRST + number % Self::COUNT))
+    }
+
+    pub const fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// Where a class begins in what is known of a byte.
+const CLASS_SHIFT: u32 = Signs::OF_BYTES.count_ones();
 
 /// A literal that is searched.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +102,6 @@ pub struct Searched<'l> {
 }
 
 impl Automaton {
-    /// The state at the beginning of a text.
-    pub const START: u16 = 0;
-
     /// The automaton of these literals, whose numbers are their positions. Case of ASCII is ignored, and a space in
     /// a literal is any number of spaces and line breaks.
     ///
@@ -66,45 +114,46 @@ impl Automaton {
     /// Whether the numbers of all states and lists fit.
     #[must_use]
     pub fn fits(&self) -> bool {
-        let states = (self.rows.len() >> self.shift) + self.links.len();
-        states.max(self.lists.len()) <= usize::from(u16::MAX)
+        self.states.len().max(self.lists.len()) < usize::from(u16::MAX)
     }
 
-    /// The state after one more byte.
+    /// The signs of a byte ([`Signs::OF_BYTES`]), and above them its class.
     #[inline]
     #[must_use]
-    pub fn next(&self, state: u16, byte: u8) -> u16 {
-        let class = class_of(&self.classes, byte);
-        // A state with a link is a number after all rows.
-        match self.rows.get((usize::from(state) << self.shift) + usize::from(class)) {
-            Some(next) => *next,
-            None => self.next_of_link(state, class),
-        }
+    pub fn read(&self, byte: u8) -> u32 {
+        self.bytes.get(usize::from(byte)).copied().unwrap_or_default()
     }
 
-    /// It is not inlined, so that the loop over all bytes stays small.
-    #[inline(never)]
-    fn next_of_link(&self, mut state: u16, class: u8) -> u16 {
-        while let Some(link) = self.link(state) {
-            if link.class == class {
-                return link.next;
+    /// The state after one more byte, which was read.
+    #[inline]
+    #[must_use]
+    pub fn next(&self, mut state: State, read: u32) -> State {
+        let class = (read >> CLASS_SHIFT) as u8;
+        let mut base = state.base();
+        loop {
+            let Some(next) = self.states.get(base + usize::from(class)) else {
+                return State::START;
+            };
+            if next.class() == class {
+                return *next;
             }
-            state = link.suffix;
+            // Where no literal has begun, every class leads on. So this ends.
+            base = if state.0 & State::OTHER != 0 {
+                state = self.states.get(state.suffix()).copied().unwrap_or(State::START);
+                state.base()
+            } else if state.0 & State::WITHIN != 0 {
+                self.within
+            } else {
+                0
+            };
         }
-        let row = usize::from(state) << self.shift;
-        self.rows.get(row + usize::from(class)).copied().unwrap_or_default()
     }
 
-    fn link(&self, state: u16) -> Option<&Link> {
-        self.links.get(usize::from(state.checked_sub(self.first_link)?))
-    }
-
-    /// The number of a state among those that end a literal; `None` if it ends none. Most states end none.
-    #[inline]
-    #[must_use]
-    pub fn end(&self, state: u16) -> Option<usize> {
-        let end = usize::from(state.wrapping_sub(self.first_end));
-        (end < self.ends.len()).then_some(end)
+    /// Marks the states that end literals, by their numbers.
+    pub fn mark(&mut self, marks: impl Fn(usize) -> Marks) {
+        for state in &mut self.states {
+            state.0 |= state.end().map_or(0, |end| marks(end).0);
+        }
     }
 
     /// The literals that end at such a state, by their numbers; the longest first.
@@ -124,27 +173,22 @@ impl Automaton {
     /// The bytes of the tables.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
-        size_of_val(self.rows.as_slice())
-            + size_of_val(self.links.as_slice())
+        size_of_val(&self.bytes)
+            + size_of_val(self.states.as_slice())
             + size_of_val(self.ends.as_slice())
             + size_of_val(self.lists.as_slice())
     }
 }
 
-/// Bytes of the beginnings that have a row in any case. Those of ordinary texts are seldom longer.
-const MAX_ROW_BYTES: usize = 3;
-
 /// The class of the bytes that no literal has.
 const UNKNOWN: u8 = 0;
 
-/// The class of white space. It, and the letters after it, are together in a row, because most bytes are of these classes.
+/// The class of white space. Most bytes are of this class, or of those of the letters after it. Their states are beside each
+/// other.
 const SPACE: u8 = 1;
 
 /// The classes of the bytes of words. They are the same for all literals.
 const WORD_CLASSES: RangeInclusive<u8> = SPACE + 1..=SPACE + 26 + 10 + 1;
-
-/// No class: its link leads to no next state.
-const NO_CLASS: u8 = u8::MAX;
 
 /// The nodes before any literal has begun: outside of a word, and after a byte of a word. After such a byte, only those
 /// literals begin that are found within words.
@@ -158,22 +202,23 @@ struct Trie {
     nodes: Vec<Node>,
     /// For each node the literals that end there.
     ends: Vec<Vec<u16>>,
-    /// The next node, for each node with a row and each class.
-    rows: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The class of the byte that leads here.
     class: u8,
-    bytes: usize,
     /// The first node that is one byte longer, and the next node of the same parent; zero: none.
     child: usize,
     sibling: usize,
     /// The node of the longest proper suffix. For the first two nodes: each other.
     suffix: usize,
-    /// Where its row begins.
-    row: Option<usize>,
+    /// The index of its state.
+    at: usize,
+    /// Where the states after it are; `None` if no class leads on.
+    base: Option<usize>,
+    /// The number of its list of literals, from 1 on.
+    end: usize,
 }
 
 impl Trie {
@@ -181,7 +226,7 @@ impl Trie {
         let (classes, columns) = classes_of(literals);
         let first = [WITHIN, OUTSIDE].map(|suffix| Node { suffix, ..Node::default() });
         let ends = vec![Vec::new(); first.len()];
-        let mut trie = Self { classes, columns, nodes: first.to_vec(), ends, rows: Vec::new() };
+        let mut trie = Self { classes, columns, nodes: first.to_vec(), ends };
         for (literal, number) in literals.iter().zip(0..) {
             trie.add(OUTSIDE, literal.text, number);
             if literal.within_words {
@@ -203,8 +248,8 @@ impl Trie {
 
     fn add_child(&mut self, parent: usize, class: u8) -> usize {
         let child = self.nodes.len();
-        let Node { bytes, child: sibling, .. } = self.node(parent);
-        self.nodes.push(Node { class, bytes: bytes + 1, sibling, ..Node::default() });
+        let sibling = self.node(parent).child;
+        self.nodes.push(Node { class, sibling, ..Node::default() });
         self.ends.push(Vec::new());
         self.change(parent, |parent| parent.child = child);
         child
@@ -229,9 +274,9 @@ impl Trie {
         self.children(node).find(|child| self.node(*child).class == class)
     }
 
-    /// Whether more spaces stay at a node.
+    /// Whether more spaces stay at a node. The first two nodes have no class.
     const fn is_spaced(node: Node) -> bool {
-        node.bytes > 0 && node.class == SPACE
+        node.class == SPACE
     }
 
     /// The node in which no literal has begun after such a byte.
@@ -242,13 +287,10 @@ impl Trie {
     /// The node after one more byte.
     fn next(&self, mut at: usize, class: u8) -> usize {
         loop {
-            let node = self.node(at);
-            if let Some(row) = node.row {
-                return self.rows.get(row + usize::from(class)).copied().unwrap_or_default();
-            }
             if let Some(child) = self.child(at, class) {
                 return child;
             }
+            let node = self.node(at);
             let stays = Self::is_spaced(node) && node.class == class;
             if stays || at == Self::root(class) {
                 return at;
@@ -257,26 +299,8 @@ impl Trie {
         }
     }
 
-    /// The row of a node. Only the bytes that lead on from here lead elsewhere than from the suffix.
-    fn row(&self, at: usize, children: &[usize]) -> Vec<usize> {
-        let node = self.node(at);
-        let of_suffix = self.node(node.suffix).row.filter(|_| node.bytes > 0);
-        let of_suffix =
-            of_suffix.and_then(|row| self.rows.get(row..row + usize::from(self.columns)));
-        let Some(of_suffix) = of_suffix else {
-            return (0..self.columns).map(|class| self.next(at, class)).collect();
-        };
-        let mut row = of_suffix.to_vec();
-        let stays = Self::is_spaced(node).then_some((node.class, at));
-        let children = children.iter().map(|child| (self.node(*child).class, *child));
-        for (class, next) in stays.into_iter().chain(children) {
-            row.get_mut(usize::from(class)).into_iter().for_each(|entry| *entry = next);
-        }
-        row
-    }
-
-    /// Links the nodes from the beginning outwards, and fills the rows.
-    fn into_automaton(mut self) -> Automaton {
+    /// Links the nodes from the beginning outwards. Returns them in this order.
+    fn link(&mut self) -> Vec<usize> {
         let mut order = vec![OUTSIDE, WITHIN];
         let mut taken = 0;
         while let Some(at) = order.get(taken).copied() {
@@ -285,8 +309,8 @@ impl Trie {
             let children: Vec<usize> = self.children(at).collect();
             for child in &children {
                 let class = self.node(*child).class;
-                let suffix = match node.bytes {
-                    0 => Self::root(class),
+                let suffix = match at {
+                    OUTSIDE | WITHIN => Self::root(class),
                     _ if Self::is_spaced(node) && node.class == class => at,
                     _ => self.next(node.suffix, class),
                 };
@@ -294,63 +318,139 @@ impl Trie {
                 self.ends.get_mut(*child).into_iter().for_each(|ends| ends.extend(&inherited));
                 self.change(*child, |child| child.suffix = suffix);
             }
-            if node.bytes <= MAX_ROW_BYTES || children.len() > 1 || Self::is_spaced(node) {
-                let row = self.row(at, &children);
-                let begin = self.rows.len();
-                self.rows.extend(row);
-                self.change(at, |node| node.row = Some(begin));
-            }
             order.extend(children);
         }
-        self.numbered(order)
+        order
     }
 
-    /// Numbers the nodes: those with a row first. Those that end a literal are in the middle.
-    fn numbered(self, nodes: Vec<usize>) -> Automaton {
-        let list = |at: usize| self.ends.get(at).map(Vec::as_slice).unwrap_or_default();
-        let has_row = |at: usize| self.node(at).row.is_some();
-        let mut order = Vec::with_capacity(nodes.len());
-        // A pass for each kind of node needs less code than a sort.
-        for kind in [(true, true), (true, false), (false, false), (false, true)] {
-            let kind_of = |at: usize| (has_row(at), list(at).is_empty());
-            order.extend(nodes.iter().copied().filter(|at| kind_of(*at) == kind));
+    /// The classes that lead on from a node.
+    fn ways(&self, at: usize) -> Vec<u8> {
+        if at <= WITHIN {
+            return (0..self.columns).collect();
         }
-        let mut states = vec![0; order.len()];
-        for (at, number) in order.iter().zip(0..) {
-            states.get_mut(*at).into_iter().for_each(|state| *state = number);
+        let node = self.node(at);
+        let mut ways: Vec<u8> = self.children(at).map(|child| self.node(child).class).collect();
+        // More spaces stay here, unless one leads on.
+        if Self::is_spaced(node) && !ways.contains(&SPACE) {
+            ways.push(SPACE);
         }
-        let state = |at: usize| states.get(at).copied().unwrap_or_default();
-        let count = |is: &dyn Fn(usize) -> bool| order.iter().filter(|at| is(**at)).count() as u16;
-        let shift = usize::from(self.columns).next_power_of_two().trailing_zeros();
-        let mut automaton = Automaton {
-            classes: self.classes,
-            rows: Vec::new(),
-            shift,
-            links: Vec::new(),
-            first_link: count(&has_row),
-            first_end: count(&|at| has_row(at) && list(at).is_empty()),
-            ends: Vec::new(),
-            lists: Vec::new(),
-        };
+        ways
+    }
+
+    /// Gives each node its base. Nodes with several ways are first: most texts do not come further. What follows a node
+    /// with one way is behind it. Returns how many states there are.
+    fn place(&mut self, order: &[usize]) -> usize {
+        let mut places = Places::default();
+        for several in [true, false] {
+            places.first = 0;
+            for first in order {
+                let mut at = Some(*first);
+                while let Some(node) = at.take() {
+                    let ways = self.ways(node);
+                    if self.node(node).base.is_some()
+                        || ways.is_empty()
+                        || several != (ways.len() > 1)
+                    {
+                        break;
+                    }
+                    let base = places.take(&ways);
+                    self.change(node, |node| node.base = Some(base));
+                    for child in self.children(node).collect::<Vec<_>>() {
+                        let place = base + usize::from(self.node(child).class);
+                        self.change(child, |child| child.at = place);
+                        at = (!several).then_some(child);
+                    }
+                }
+            }
+        }
+        places.taken.len()
+    }
+
+    fn into_automaton(mut self) -> Automaton {
+        let order = self.link();
+        let count = self.place(&order);
+        let (mut ends, mut lists) = (Vec::new(), Vec::new());
         for at in order.iter().copied() {
-            let node = self.node(at);
-            let list = list(at);
+            let list = self.ends.get(at).map(Vec::as_slice).unwrap_or_default();
             if !list.is_empty() {
-                automaton.ends.push(automaton.lists.len() as u16);
-                automaton.lists.push(list.len() as u16);
-                automaton.lists.extend(list);
+                ends.push(lists.len() as u16);
+                lists.push(list.len() as u16);
+                lists.extend(list);
             }
-            if let Some(row) = node.row {
-                let row = self.rows.get(row..row + usize::from(self.columns)).unwrap_or_default();
-                automaton.rows.extend(row.iter().map(|at| state(*at)));
-                automaton.rows.resize(automaton.rows.len().next_multiple_of(1 << shift), 0);
-            } else {
-                let class = if node.child == 0 { NO_CLASS } else { self.node(node.child).class };
-                let (next, suffix) = (state(node.child), state(node.suffix));
-                automaton.links.push(Link { class, next, suffix });
+            let end = if list.is_empty() { 0 } else { ends.len() };
+            let node = self.node(at);
+            let suffix = self.node(node.suffix);
+            self.change(at, |node| {
+                node.end = end;
+                // Nothing leads on from here, so the next byte is read from the suffix.
+                if node.base.is_none() {
+                    (node.base, node.suffix) = (suffix.base, suffix.suffix);
+                }
+            });
+        }
+        // No index is after the last one, whatever the class.
+        let mut states = vec![State::START; count + usize::from(self.columns)];
+        for at in order {
+            for class in self.ways(at) {
+                let place = self.node(at).base.unwrap_or_default() + usize::from(class);
+                let state = self.state(self.next(at, class), class);
+                states.get_mut(place).into_iter().for_each(|it| *it = state);
             }
         }
-        automaton
+        let read =
+            |byte: u8| signs::of(byte) | u32::from(class_of(&self.classes, byte)) << CLASS_SHIFT;
+        let bytes = std::array::from_fn(|byte| read(byte as u8));
+        let within = self.node(WITHIN).base.unwrap_or_default();
+        Automaton { bytes, states, within, ends, lists }
+    }
+
+    fn state(&self, at: usize, class: u8) -> State {
+        let node = self.node(at);
+        let suffix = match node.suffix {
+            OUTSIDE => State::OUTSIDE,
+            WITHIN => State::WITHIN,
+            _ => State::OTHER | (self.node(node.suffix).at as u64) << 32,
+        };
+        let base = node.base.unwrap_or_default() as u64;
+        State(u64::from(class) | suffix | base << 16 | (node.end as u64) << 48)
+    }
+}
+
+/// Which places in the table of states are taken.
+#[derive(Default)]
+struct Places {
+    taken: Vec<bool>,
+    bases: Vec<bool>,
+    /// Where a free place is looked for.
+    first: usize,
+}
+
+/// Places that are tried. If all of them are of no use, the next ones are not looked for there.
+const MAX_TRIED: usize = 64;
+
+impl Places {
+    /// The first base of which no other node has a place, or the base itself.
+    fn take(&mut self, ways: &[u8]) -> usize {
+        let is = |of: &[bool], at: usize| of.get(at).copied().unwrap_or_default();
+        let lowest = ways.iter().min().copied().map_or(0, usize::from);
+        let places = |base: usize| ways.iter().map(move |way| base + usize::from(*way));
+        while is(&self.taken, self.first) {
+            self.first += 1;
+        }
+        let first = self.first.saturating_sub(lowest);
+        let mut base = first;
+        while is(&self.bases, base) || places(base).any(|place| is(&self.taken, place)) {
+            base += 1;
+        }
+        if base - first > MAX_TRIED {
+            self.first = base + lowest;
+        }
+        for (of, at) in places(base).map(|place| (true, place)).chain([(false, base)]) {
+            let list = if of { &mut self.taken } else { &mut self.bases };
+            list.resize(list.len().max(at + 1), false);
+            list.get_mut(at).into_iter().for_each(|it| *it = true);
+        }
+        base
     }
 }
 
@@ -379,73 +479,4 @@ fn classes_of(literals: &[Searched<'_>]) -> ([u8; 256], u8) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn found(literals: &[Searched<'_>], text: &str) -> Vec<(u16, usize)> {
-        let automaton = Automaton::new(literals);
-        let mut found = Vec::new();
-        let mut state = Automaton::START;
-        for (at, byte) in text.bytes().enumerate() {
-            state = automaton.next(state, byte);
-            let list = automaton.end(state).map_or(&[][..], |end| automaton.list(end));
-            found.extend(list.iter().map(|literal| (*literal, at + 1)));
-        }
-        found.sort_unstable();
-        found
-    }
-
-    fn searched<'l>(literals: &[&'l str], within_words: bool) -> Vec<Searched<'l>> {
-        let begins_word = |text: &str| text.bytes().next().is_some_and(is_word);
-        literals
-            .iter()
-            .map(|text| Searched { text, within_words: within_words && begins_word(text) })
-            .collect()
-    }
-
-    #[test]
-    fn every_literal_is_found_also_inside_of_another() {
-        for (literals, text, within_words, expected) in [
-            (&["he", "she", "hers"][..], "uSHErs", true, &[(0, 4), (1, 4), (2, 6)][..]),
-            (&["he", "she", "hers"], "uSHErs SHE he", false, &[(0, 13), (1, 10)]),
-            (&["игнор"], "о игнор", false, &[(0, 13)]),
-            (&["a b"], "a \r\n\t b", false, &[(0, 7)]),
-            (&[" like"], "x  like", false, &[(0, 7)]),
-            (&[], "text", true, &[]),
-        ] {
-            assert_eq!(found(&searched(literals, within_words), text), expected, "{text}");
-        }
-    }
-
-    proptest! {
-        /// Most literals are longer than what has a row.
-        #[test]
-        fn the_automaton_finds_what_a_plain_search_finds(
-            literals in prop::collection::vec(("[ab.-]{1,9}", any::<bool>()), 1..8),
-            text in "[abc.-]{0,60}",
-        ) {
-            let literals: Vec<Searched<'_>> = literals
-                .iter()
-                .map(|(text, within_words)| Searched {
-                    text,
-                    within_words: *within_words && is_word(text.as_bytes()[0]),
-                })
-                .collect();
-            let bytes = text.as_bytes();
-            let mut expected = Vec::new();
-            for (number, literal) in (0..).zip(&literals) {
-                for end in literal.text.len()..=text.len() {
-                    let begin = end - literal.text.len();
-                    let begins = |at: usize| bytes.get(at).copied().is_some_and(is_word);
-                    let within_word = begin > 0 && begins(begin - 1) && begins(begin);
-                    if &text[begin..end] == literal.text && (literal.within_words || !within_word) {
-                        expected.push((number, end));
-                    }
-                }
-            }
-            expected.sort_unstable();
-            prop_assert_eq!(found(&literals, &text), expected);
-        }
-    }
-}
+mod tests;

@@ -422,17 +422,17 @@ impl Inspection<'_> {
                 Some(_) => (Reading::Plain, 0),
                 None => (reading, bytes.start),
             };
+            // If a rule matches often, some places of each severity are kept. A place of one severity does not
+            // displace one of another.
+            let of_rule = counts.entry((number, severity.rank())).or_default();
+            if key.is_some() && *of_rule == MAX_FINDINGS {
+                return;
+            }
             let known = found.get(&(number, *place, at));
             if known.is_some_and(|hit| hit.severity >= severity) {
                 return;
             }
-            // If a rule matches often, some places of each severity are kept. A place of one severity does not
-            // displace one of another.
-            let of_rule = counts.entry((number, severity.rank())).or_default();
             *of_rule += 1;
-            if key.is_some() && *of_rule > MAX_FINDINGS {
-                return;
-            }
             let hit = Hit {
                 rule,
                 severity,

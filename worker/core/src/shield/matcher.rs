@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::automaton::{Automaton, Searched};
+use super::automaton::{Automaton, Marks, Searched};
 use super::detect::{address, html, is_word, sql};
 use super::rule::{Detector, Rule, Rules, Test};
 use super::signs::Signs;
@@ -159,6 +159,15 @@ impl Steps {
     pub(super) const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// The same steps as marks. [`Self::BEGIN`] is the first one.
+    pub(super) fn marks(self) -> Marks {
+        let mut marks = Marks::default();
+        for step in (0..u64::BITS).filter(|step| self.0 >> step & 1 != 0) {
+            marks.add(Marks::at(step));
+        }
+        marks
+    }
 }
 
 /// Cases in which uses of literals do not count, as bits.
@@ -269,11 +278,13 @@ impl Naming {
         let all: Vec<Literal> =
             self.all.into_iter().map(|(text, uses)| Literal::new(text, uses)).collect();
         let searched: Vec<Searched<'_>> = all.iter().map(Literal::searched).collect();
-        let automaton = Automaton::new(&searched);
+        let mut automaton = Automaton::new(&searched);
         let any = |steps: u64, literal: &u16| {
             steps | all.get(usize::from(*literal)).map_or(0, |it| it.after.0)
         };
-        let after = automaton.all_lists().map(|list| Steps(list.iter().fold(0, any))).collect();
+        let after = automaton.all_lists().map(|list| Steps(list.iter().fold(0, any)));
+        let after: Vec<Steps> = after.collect();
+        automaton.mark(|end| after.get(end).map_or_else(Marks::default, |after| after.marks()));
         Literals { automaton, after, all }
     }
 }

@@ -3,9 +3,12 @@
 //! INVARIANT (linear): each byte costs a step of the automaton, a bounded number of steps of phrases (the bounds are in
 //! [`super::matcher`]), and a bounded number of reads by detectors.
 
+mod phrases;
+
 use std::ops::Range;
 
-use super::automaton::Automaton;
+use self::phrases::{Last, Phrases};
+use super::automaton::{Marks, State};
 use super::detect::{
     self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
     template,
@@ -40,7 +43,7 @@ pub struct Context<'c> {
 pub struct Scan<'m> {
     matcher: &'m Matcher,
     /// Where each step of each phrase matched last, and before that.
-    last: Vec<[Reached; 2]>,
+    last: Last,
     /// The signs in each part of the text that was read last.
     blocks: Vec<u32>,
     /// The number of this text. No phrase spans two texts.
@@ -64,7 +67,7 @@ const MIN_TEXT_BYTES: usize = 3;
 impl<'m> Scan<'m> {
     #[must_use]
     pub const fn new(matcher: &'m Matcher) -> Self {
-        Self { matcher, last: Vec::new(), blocks: Vec::new(), text: 0, steps: 0 }
+        Self { matcher, last: Last::new(matcher.places), blocks: Vec::new(), text: 0, steps: 0 }
     }
 
     /// Calls `found` with each rule that matches in a text, and the bytes that matched.
@@ -93,7 +96,7 @@ impl<'m> Scan<'m> {
             html::find(text, report);
         }
         if signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT) || text.starts_with('=') {
-            template::find(text, report);
+            template::find(signed, report);
         }
         if signs.has(Signs::SHELL) {
             shell::find(signed, value, decoded, form(), report);
@@ -156,13 +159,14 @@ impl<'m> Scan<'m> {
         self.text += 1;
         let Self { matcher, last, blocks, text: number, .. } = self;
         let bytes = text.as_bytes();
-        let phrases = Phrases { last, places: matcher.places, text: *number, bytes, runs: None };
+        let phrases = Phrases::new(last, *number, bytes);
         let mut uses = Uses {
             matcher,
             text,
             cases: Cases::NONE,
             phrases,
             reached: Steps::BEGIN,
+            marks: Marks::at(0),
             signs: 0,
             first_end: None,
             assigned_at: 0,
@@ -171,31 +175,13 @@ impl<'m> Scan<'m> {
         // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order. It ignores
         // the case of all letters.
         let is_ascii = text.is_ascii();
-        let lower = if is_ascii { String::new() } else { letters::lower(text) };
-        let sets = [(&matcher.ascii, bytes, is_ascii), (&matcher.other, lower.as_bytes(), true)];
-        blocks.clear();
-        let mut of_bytes = 0;
-        for (set, bytes, mixed) in sets.into_iter().take(if is_ascii { 1 } else { 2 }) {
-            let cases = Cases::NONE.and(Cases::NO_VALUE, !value);
-            uses.cases = cases.and(Cases::ONLY_ASCII, !mixed);
-            let mut state = Automaton::START;
-            for (block, begin) in bytes.chunks(BLOCK_BYTES).zip((0..).step_by(BLOCK_BYTES)) {
-                let mut of_block = 0;
-                for (byte, end) in block.iter().zip(begin + 1..) {
-                    of_block |= signs::of(*byte);
-                    state = set.automaton.next(state, *byte);
-                    if let Some(of) = set.automaton.end(state)
-                        && set.after.get(of).is_some_and(|after| after.meets(uses.reached))
-                    {
-                        uses.ends(set, of, end);
-                    }
-                }
-                of_bytes |= of_block;
-                // In lower case a text has the same signs.
-                if blocks.len() * BLOCK_BYTES == begin {
-                    blocks.push(of_block);
-                }
-            }
+        let cases = Cases::NONE.and(Cases::NO_VALUE, !value);
+        uses.cases = cases.and(Cases::ONLY_ASCII, !is_ascii);
+        let of_bytes = uses.read(&matcher.ascii, bytes, blocks);
+        if !is_ascii {
+            uses.cases = cases;
+            // In lower case a text has the same signs.
+            uses.read(&matcher.other, letters::lower(text).as_bytes(), blocks);
         }
         Signs(of_bytes | uses.signs)
     }
@@ -209,6 +195,8 @@ struct Uses<'t> {
     cases: Cases,
     phrases: Phrases<'t>,
     reached: Steps,
+    /// The same as marks: see [`Steps::marks`].
+    marks: Marks,
     signs: u32,
     /// Where the text's first operand of SQL ends, if it was looked for.
     first_end: Option<usize>,
@@ -219,9 +207,37 @@ struct Uses<'t> {
 }
 
 impl Uses<'_> {
+    /// Reads a text for one set of literals. Returns the signs of its bytes, and notes those of each part.
+    fn read(&mut self, set: &Literals, bytes: &[u8], blocks: &mut Vec<u32>) -> u32 {
+        blocks.clear();
+        blocks.reserve(bytes.len().div_ceil(BLOCK_BYTES));
+        let mut state = State::START;
+        let (mut signs, mut end) = (0, 0);
+        for block in bytes.chunks(BLOCK_BYTES) {
+            let mut of_block = 0;
+            for byte in block {
+                let read = set.automaton.read(*byte);
+                of_block |= read;
+                state = set.automaton.next(state, read);
+                end += 1;
+                if state.meets(self.marks) {
+                    self.ends(set, state, end);
+                }
+            }
+            of_block &= Signs::OF_BYTES;
+            signs |= of_block;
+            blocks.push(of_block);
+        }
+        signs
+    }
+
     /// Takes the literals that end at `end`. It is not inlined, so that the loop over all bytes stays small.
     #[inline(never)]
-    fn ends(&mut self, set: &Literals, of: usize, end: usize) {
+    fn ends(&mut self, set: &Literals, state: State, end: usize) {
+        let Some(of) = state.end() else { return };
+        if !set.after.get(of).is_some_and(|after| after.meets(self.reached)) {
+            return;
+        }
         for number in set.automaton.list(of) {
             if let Some(literal) = set.all.get(usize::from(*number))
                 && literal.after.meets(self.reached)
@@ -278,6 +294,7 @@ impl Uses<'_> {
         } else {
             self.phrases.reach(step, begin..end);
             self.reached.add(Steps::at(step.place));
+            self.marks.add(Marks::at(step.place % u64::BITS));
         }
     }
 
@@ -334,103 +351,6 @@ impl Literal {
     }
 }
 
-/// The phrases that have begun in a text.
-struct Phrases<'t> {
-    last: &'t mut Vec<[Reached; 2]>,
-    places: usize,
-    /// The number of the text.
-    text: u32,
-    bytes: &'t [u8],
-    runs: Option<Runs>,
-}
-
-/// Where a phrase began, and where its last step ended.
-#[derive(Debug, Clone, Copy, Default)]
-struct Reached {
-    /// The number of the text; zero: none.
-    text: u32,
-    begin: u32,
-    end: u32,
-}
-
-impl Phrases<'_> {
-    /// Where the phrase began whose later step has this match, by a literal of so many bytes.
-    ///
-    /// Only the last match of the step before counts: it is the nearest. If that one overlaps, the one before it does. Most
-    /// matches are of first steps, and do not come here.
-    #[inline(never)]
-    fn go_on(
-        &mut self,
-        step: &PhraseStep,
-        at: Range<usize>,
-        literal_bytes: usize,
-    ) -> Option<usize> {
-        let before = self.last.get((step.place as usize).checked_sub(1)?)?;
-        let is_before = |it: &&Reached| it.text == self.text && it.end as usize <= at.start;
-        let Reached { begin, end, .. } = *before.iter().find(is_before)?;
-        let is_near = self.are_near(end as usize, &at, literal_bytes, step.within.into());
-        is_near.then_some(begin as usize)
-    }
-
-    /// Notes that a step matched, which is not the last one of its phrase.
-    fn reach(&mut self, step: &PhraseStep, phrase: Range<usize>) {
-        if self.last.is_empty() {
-            self.last.resize(self.places, Default::default());
-        }
-        let (begin, end) = (phrase.start as u32, phrase.end as u32);
-        if let Some(last) = self.last.get_mut(step.place as usize) {
-            *last = [Reached { text: self.text, begin, end }, last[0]];
-        }
-    }
-
-    /// Whether at most so many bytes are between two steps. A run of white space counts as one byte, so that padding puts
-    /// no distance between them.
-    fn are_near(
-        &mut self,
-        before: usize,
-        at: &Range<usize>,
-        literal_bytes: usize,
-        within: usize,
-    ) -> bool {
-        if at.start - before <= within {
-            return true;
-        }
-        let runs = self.runs.get_or_insert_with(|| Runs::of(self.bytes));
-        let squeezed = |at: usize| at - runs.before(at);
-        squeezed(at.end).saturating_sub(literal_bytes + squeezed(before)) <= within
-    }
-}
-
-/// The white space in a text that follows other white space.
-struct Runs {
-    /// For each 64 bytes: how many bytes before them are such white space, and a bit for each of them that is.
-    blocks: Vec<(usize, u64)>,
-}
-
-impl Runs {
-    fn of(bytes: &[u8]) -> Self {
-        let mut blocks = Vec::with_capacity(bytes.len() / 64 + 1);
-        // The last bit: whether the block before ends with white space.
-        let (mut before, mut last) = (0, 0);
-        for block in bytes.chunks(64) {
-            let space = |(byte, at): (&u8, u32)| u64::from(byte.is_ascii_whitespace()) << at;
-            let spaces = block.iter().zip(0..).fold(0, |spaces, it| spaces | space(it));
-            let bits = spaces & (spaces << 1 | last);
-            last = spaces >> 63;
-            blocks.push((before, bits));
-            before += bits.count_ones() as usize;
-        }
-        blocks.push((before, 0));
-        Self { blocks }
-    }
-
-    /// How many bytes before an offset are such white space.
-    fn before(&self, at: usize) -> usize {
-        let (before, bits) = self.blocks.get(at / 64).copied().unwrap_or_default();
-        before + (bits & ((1 << (at % 64)) - 1)).count_ones() as usize
-    }
-}
-
 /// Spaces between a prefix and what follows it.
 const MAX_SPACES: usize = 8;
 
@@ -466,30 +386,4 @@ fn of_token(token: &Token, text: &str, prefix: Range<usize>) -> Option<Range<usi
         Check::Crc32Base62 => secret::has_checksum(characters),
     };
     holds.then_some(prefix.start..prefix.end + length)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_of_white_space_counts_as_one_byte() {
-        let long = ["a", &" ".repeat(150), "b"].concat();
-        for (text, expected) in [
-            ("", 0),
-            ("ab", 2),
-            ("a  b", 3),
-            ("a \t\n b  ", 4),
-            ("  é", 3),
-            ("{{   x", 4),
-            (&long, 3),
-            (&" ".repeat(64), 1),
-        ] {
-            let runs = Runs::of(text.as_bytes());
-            assert_eq!(text.len() - runs.before(text.len()), expected, "{text:?}");
-        }
-        let runs = Runs::of(long.as_bytes());
-        let before: Vec<usize> = [0, 1, 2, 3, 64, 128, 151, 152].map(|at| runs.before(at)).into();
-        assert_eq!(before, [0, 0, 0, 1, 62, 126, 149, 149]);
-    }
 }

@@ -14,8 +14,9 @@ impl Signs {
     pub const AT: u32 = 1 << 4;
     pub const HIGH: u32 = 1 << 5;
     pub const ESCAPE: u32 = 1 << 6;
-    pub const URL: u32 = 1 << 7;
-    pub const IMAGE: u32 = 1 << 8;
+    pub const BACKSLASH: u32 = 1 << 7;
+    /// Control characters that are no white space.
+    pub const CONTROL: u32 = 1 << 8;
     pub const KEY: u32 = 1 << 9;
     pub const STEP: u32 = 1 << 10;
     pub const CODE: u32 = 1 << 11;
@@ -32,9 +33,10 @@ impl Signs {
     pub const MARK: u32 = 1 << 21;
     pub const HOST: u32 = 1 << 22;
     pub const LOWER: u32 = 1 << 23;
-    pub const BACKSLASH: u32 = 1 << 24;
-    /// Control characters that are no white space.
-    pub const CONTROL: u32 = 1 << 25;
+    pub const URL: u32 = 1 << 24;
+    pub const IMAGE: u32 = 1 << 25;
+    /// Those of bytes, and some others. The automaton has something else in the other bits of its table of bytes.
+    pub const OF_BYTES: u32 = (1 << 24) - 1;
 
     #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
     const OF: [u32; 256] = {

@@ -145,27 +145,36 @@ fn begins_a_line(text: &[u8]) -> bool {
     line.starts_with(b"<") || words.nth(1).is_some()
 }
 
-/// A sorted list of lower-case words, each with what it means. Most other words are told from them by their first letter
-/// and their length.
+/// A sorted list of lower-case words, each with what it means. Most other words are told from them by their first two
+/// letters and their length.
 #[derive(Debug)]
 pub struct Dictionary<T: 'static> {
     words: &'static [(&'static str, T)],
-    /// For each first letter where its words begin and end, and their lengths: one bit for each length.
-    letters: [(u16, u16, u32); 26],
+    /// For each first letter where its words begin and end, their lengths, and their second characters: one bit for each.
+    letters: [(u16, u16, u32, u32); 26],
+}
+
+/// The bit of a word's second character. Both cases have one bit, and so have some other characters.
+const fn second_bit(word: &[u8]) -> u32 {
+    match word {
+        [_, second, ..] => 1 << (*second % 32),
+        _ => 1,
+    }
 }
 
 impl<T: Copy> Dictionary<T> {
     #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
     pub const fn new(words: &'static [(&'static str, T)]) -> Self {
-        let mut letters = [(0, 0, 0); 26];
+        let mut letters = [(0, 0, 0, 0); 26];
         let mut at = 0;
         while at < words.len() {
             let word = words[at].0.as_bytes();
-            let (begin, end, lengths) = &mut letters[(word[0] - b'a') as usize];
+            let (begin, end, lengths, seconds) = &mut letters[(word[0] - b'a') as usize];
             *begin = if *lengths == 0 { at as u16 } else { *begin };
             at += 1;
             *end = at as u16;
             *lengths |= 1 << word.len();
+            *seconds |= second_bit(word);
         }
         Self { words, letters }
     }
@@ -173,8 +182,9 @@ impl<T: Copy> Dictionary<T> {
     /// What a word means, without regard to case.
     pub fn get(&self, word: &[u8]) -> Option<T> {
         let letter = word.first()?.to_ascii_lowercase().checked_sub(b'a')?;
-        let (begin, end, lengths) = self.letters.get(usize::from(letter))?;
-        if lengths & 1_u32.checked_shl(word.len() as u32)? == 0 {
+        let (begin, end, lengths, seconds) = self.letters.get(usize::from(letter))?;
+        let is_known = lengths & 1_u32.checked_shl(word.len() as u32)? != 0;
+        if !is_known || seconds & second_bit(word) == 0 {
             return None;
         }
         let mut alike = self.words.get(usize::from(*begin)..usize::from(*end))?.iter();

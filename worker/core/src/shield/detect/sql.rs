@@ -17,7 +17,7 @@ pub use patterns::Patterns;
 pub use tokens::{functions, telling_words};
 
 use self::tokens::{Kind, Tokens};
-use super::{Found, is_word, position};
+use super::{Dictionary, Found, is_word};
 use crate::shield::signs::{Signed, Signs};
 
 /// Reports what the patterns find in a text.
@@ -65,10 +65,20 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
 /// Whether a quote is followed by what can follow the end of a value in SQL. Most quotes are followed by a word.
 #[must_use]
 pub fn leaves_quotes(signed: Signed<'_>) -> bool {
-    const FOLLOWING: [&str; 12] = [
-        "and", "between", "group", "having", "in", "into", "is", "like", "or", "order", "regexp",
-        "xor",
-    ];
+    static FOLLOWING: Dictionary<()> = Dictionary::new(&[
+        ("and", ()),
+        ("between", ()),
+        ("group", ()),
+        ("having", ()),
+        ("in", ()),
+        ("into", ()),
+        ("is", ()),
+        ("like", ()),
+        ("or", ()),
+        ("order", ()),
+        ("regexp", ()),
+        ("xor", ()),
+    ]);
     let bytes = signed.text.as_bytes();
     let mut at = 0;
     while let Some(quote) = signed.next(at, Signs::QUOTE) {
@@ -86,7 +96,7 @@ pub fn leaves_quotes(signed: Signed<'_>) -> bool {
             }
             Some(byte) if is_word(*byte) => {
                 let word = word.unwrap_or_default();
-                if position(&FOLLOWING, |known| known, word).is_some() {
+                if FOLLOWING.get(word).is_some() {
                     return true;
                 }
             }

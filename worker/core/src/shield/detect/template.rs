@@ -8,7 +8,7 @@ mod expression;
 use self::expression::{Expression, Kind};
 use super::{Found, before, is_word};
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{Signed, Signs};
 
 /// Bytes of a value that is read as a whole.
 const MAX_WHOLE_BYTES: usize = 128;
@@ -20,7 +20,8 @@ const PROBES: [&str; 6] = ["7*7", "7 * 7", "7*'7'", "7*\"7\"", "1337*1337", "13*
 const WALKED: [&str; 5] = ["__class__", "__init__", "__globals__", "__dict__", "__mro__"];
 
 /// Reports expressions of constants between delimiters of templates.
-pub fn find(text: &str, found: Found<'_>) {
+pub fn find(signed: Signed<'_>, found: Found<'_>) {
+    let text = signed.text;
     if is_whole(text) {
         found(Detector::TemplateConstant, 0..text.len());
     }
@@ -28,7 +29,7 @@ pub fn find(text: &str, found: Found<'_>) {
     // A program with template strings computes in them.
     let string = text.find('`').unwrap_or(text.len());
     let mut at = 0;
-    while let Some(begin) = signs::next(bytes, at, Signs::BRACE | Signs::ANGLE | Signs::AT) {
+    while let Some(begin) = signed.next(at, Signs::BRACE | Signs::ANGLE | Signs::AT) {
         at = begin + 1;
         let Some((start, kind)) = delimiter(bytes, begin) else { continue };
         if begin > string && before(bytes, begin) == Some(b'$') {
@@ -108,7 +109,7 @@ mod tests {
 
     fn finds(text: &str) -> bool {
         let mut any = false;
-        find(text, &mut |_, _| any = true);
+        find(text.into(), &mut |_, _| any = true);
         any
     }
 
