@@ -9,6 +9,7 @@
 //! what is read only, and nouns. It knows no other grammar. A word that is missing in the table makes a call wait. A word
 //! in the instruction with another meaning lets it pass.
 
+mod actions;
 mod clause;
 mod objects;
 mod table;
@@ -24,11 +25,10 @@ use super::leaves::each_value;
 use super::normal::Form;
 use super::search::{is_in, split_once};
 use crate::json::Json;
+use actions::ACTIONS;
 use table::{Actions, TABLE, is_phrase, named, noun, of_word};
 use text::of_text;
-use vocabulary::{
-    ACTIONS, BEGINS, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK,
-};
+use vocabulary::{BEGINS, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK};
 use words::{
     DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, ORDERED, PLACE, RELATED, USED,
     of_verb, parts, same,

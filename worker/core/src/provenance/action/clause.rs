@@ -1,15 +1,15 @@
 //! What the words between two punctuation marks ask for.
 
-use super::super::search::is_in;
+use super::super::search::{has, is_in, is_word};
 use super::table::{Actions, TABLE, is_phrase, named, noun, of_word};
 use super::vocabulary::{
-    ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DETERMINERS, DOING, ENTITLED,
-    FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY, NO_WAY, NOT_ANYWHERE,
-    NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, PARTICIPLES, POLITE, PREPOSITIONS, PRONOUNS,
-    QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, SENDS, SUBJECTS, TELLS, THESE, TIMES, TO_BE,
-    TRIES, USE, USER, WANT,
+    ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DETERMINERS, DOING, DROPPED,
+    ENTITLED, FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY, NO_WAY,
+    NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, OPENED, PARTICIPLES, PARTICLES,
+    POLITE, POSTS, PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, SENDS,
+    SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
 };
-use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path};
+use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path, is_value};
 
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or to a word of access, from a
 /// negation to `forget`, and from `write` or `tell` to where the text goes or what it is.
@@ -67,7 +67,8 @@ impl Clause<'_> {
             let is_beside = at.checked_sub(1).is_some_and(|it| {
                 is_not(it) || (self.is(it, &PRONOUNS) && it.checked_sub(1).is_some_and(is_not))
             });
-            let is_negated = is_forbidden || is_beside || self.is_for_others(at);
+            let is_needed = self.is_needed(at);
+            let is_negated = is_forbidden || is_beside || (!is_needed && self.is_for_others(at));
             is_forbidden |= is_not(at) && self.is_far(at);
             let next = self.get(at + 1);
             if !is_negated && self.is_saved(at, is_read) {
@@ -88,18 +89,19 @@ impl Clause<'_> {
             let verbs = |count: usize| {
                 // "Get back to me" gives nothing back.
                 let end = at.saturating_sub(usize::from(
-                    word == "back" && !self.has_before(at, 1, &["roll"]),
+                    word == "back" && !self.has_before(at, 1, &["go", "revert", "roll"]),
                 ));
                 let orders = &orders;
                 (at.saturating_sub(count)..end).filter(|it| orders.get(*it) == Some(&true))
             };
-            let mut found = 0;
-            for (starts, action) in TABLE.phrases.get(word.as_str()).into_iter().flatten() {
-                let starts =
-                    |it: usize| starts.split_whitespace().any(|start| start == self.get(it));
+            // Where the verb is whose objects these are.
+            let (mut found, mut begin) = (0, at);
+            for (starts, actions) in TABLE.phrases.get(word.as_str()).into_iter().flatten() {
+                let starts = |it: usize| is_word(starts, self.get(it)) && self.is_gap(it, at);
                 if let Some(verb) = verbs(MAX_PHRASE_WORDS).find(|it| starts(*it)) {
-                    found |= of_word(action);
-                    first = first.min(verb + 1);
+                    found |= actions.split(' ').fold(0, |found, action| found | of_word(action));
+                    // "Go back to 1.9.1."
+                    begin = if word == "back" && next == "to" { at + 1 } else { verb };
                 }
             }
             let is_noun = verbs(MAX_LIGHT_WORDS)
@@ -110,9 +112,12 @@ impl Clause<'_> {
             if is_noun || self.is_order(at) {
                 found |= self.of_verb(at);
             }
+            if is_needed {
+                found |= named("create");
+            }
             if found != 0 {
                 asked.actions |= found;
-                *last = self.add_objects(at, first.min(at), found, &mut asked.words);
+                *last = self.add_objects(begin, first.min(begin), found, &mut asked.words);
                 (has_verb, first) = (true, self.words.len());
             } else if self.is_new(at) {
                 asked.name(ORDERED, word);
@@ -123,6 +128,36 @@ impl Clause<'_> {
         if !has_verb && let Some(order) = last {
             self.add_more(order, self.is_new(0), &mut asked.words);
         }
+    }
+
+    /// Whether a verb and a later word belong together: "roll out 1.2", "roll 1.2 out", but not "turn in the report on Friday".
+    fn is_gap(&self, verb: usize, at: usize) -> bool {
+        let next = self.get(at + 1);
+        let ends = next.is_empty() || is_in_any(&[&JOINS, &PREPOSITIONS, &TIMES], next);
+        match (self.get(verb), self.get(at)) {
+            ("kick", "off") => at == verb + 1,
+            ("go", "back") => {
+                next == "to" && self.get(at + 2).contains(|it: char| it.is_ascii_digit())
+            }
+            // Of a server, this is another action.
+            ("take", "down") => (0..self.words.len()).any(|it| self.is(it, &POSTS)),
+            // "Out of the trash."
+            (_, "bin" | "papierkorb" | "trash") => {
+                self.has_before(at, 2, &["den", "in", "into", "to"])
+            }
+            (_, word) => !is_in(&PARTICLES, word) || at == verb + 1 || ends,
+        }
+    }
+
+    /// Whether the user needs a new thing: "I need a payment link".
+    fn is_needed(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or("", |it| self.get(it));
+        matches!(self.get(at), "brauche" | "brauchen" | "like" | "necesito" | "need" | "want")
+            && matches!(before, "" | "i" | "i'd" | "ich" | "we" | "we'd" | "wir")
+            && matches!(
+                self.get(at + 1),
+                "a" | "an" | "another" | "ein" | "eine" | "einen" | "new" | "un" | "una"
+            )
     }
 
     /// Whether the user only says what is to be done after something that a person does: "only merge it after I approved it".
@@ -163,6 +198,22 @@ impl Clause<'_> {
         let mut found = of_word(self.get(at));
         if self.is(at, &SENDS) && !self.has_money(at) {
             found &= !named("pay");
+        }
+        let next = self.get(at + 1);
+        let any = |list: &[&str]| (at + 1..=at + MAX_PHRASE_WORDS).any(|it| self.is(it, list));
+        let is_other = match self.get(at) {
+            // "Ich bin da."
+            "bin" => !(is_value(next) || is_in_any(&[&DETERMINERS, &THESE], next)),
+            // "Drop a line to Anna", "drop a.md in the channel".
+            "drop" => {
+                any(&["into", "line", "mail", "message", "note", "off", "to"])
+                    || (any(&["in"]) && !any(&DROPPED))
+            }
+            "kick" => next == "off",
+            _ => false,
+        };
+        if is_other {
+            return 0;
         }
         let entitles = self.get(at).starts_with(['a', 'l', 'p']);
         let gives = |it: usize| self.is(it, &ACCESS) || (entitles && self.is(it, &ENTITLED));
@@ -282,7 +333,9 @@ impl Clause<'_> {
             _ if self.is(at, &READING) => true,
             // "See that it is merged", "Open a trade".
             "see" if follows(&["that", "to"]) => false,
-            "open" if follows(&["a", "an"]) => false,
+            "open" if follows(&["a", "an"]) || (at + 1..at + 5).any(|it| self.is(it, &OPENED)) => {
+                false
+            }
             "when" => at == 0 && follows(&QUESTIONS),
             "do" => at == 0 && (follows(&["i", "they", "we"]) || self.is(at + 2, &["think"])),
             _ if at == 0 && self.is(at, &MODALS) => !follows(&ASKED),
@@ -381,7 +434,10 @@ impl Clause<'_> {
     fn is_light(&self, at: usize, noun: &str) -> bool {
         let noun = noun.strip_suffix('s').filter(|it| *it != "acces").unwrap_or(noun);
         match self.get(at) {
-            "get" if !self.has_before(at, 1, &["can", "must", "should"]) => noun == "back",
+            "get" if !self.has_before(at, 1, &["can", "must", "should"]) => {
+                matches!(noun, "back" | "cab" | "taxi")
+            }
+            "file" | "open" | "raise" => noun == "dispute",
             "issue" => self.begins(at),
             "process" => noun == "refund",
             _ if self.is(at, &GIVE) => is_in(&GIVEN, noun),
@@ -395,13 +451,16 @@ impl Clause<'_> {
         let before = at.checked_sub(1).map_or("", |it| self.get(it));
         // "Ayuda a borrar", "aiutami a pagare".
         let is_infinitive = before == "a" && (word.ends_with('r') || word.ends_with("re"));
-        if (self.is_owned(at) && !is_infinitive)
+        // "Give it a restart."
+        let is_given = matches!(word, "reboot" | "reset" | "restart")
+            && self.has_before(at, MAX_LIGHT_WORDS, &["give"]);
+        if (self.is_owned(at) && !is_infinitive && !is_given)
             || matches!(word, "access" | "permission" | "role" | "visibility")
             || (word == "able" && self.has_before(at, MAX_LIGHT_WORDS, &I))
         {
             return false;
         }
-        let is_known = TABLE.words.contains_key(word);
+        let is_known = TABLE.words.contains_key(word) || (has(word, '-') && of_word(word) != 0);
         if is_in(&NOUN_OR_VERB, word) {
             let is_named =
                 starts_with_digit(next) && at + 2 == self.words.len() && is_in(&NUMBERED, word);
@@ -409,8 +468,13 @@ impl Clause<'_> {
         }
         if is_in(&PARTICIPLES, word) || (!is_known && word.ends_with('d')) {
             let is_end = next.is_empty() || is_in(&TIMES, next);
+            // "Get PR 218 in acme/shop merged", but not "get a list of PRs merged in May".
+            let is_wide = (is_value(before) || is_in(&THESE, before))
+                && (is_end || is_in_any(&[&JOINS, &PREPOSITIONS], next))
+                && !self.has_before(at, MAX_SAVED_WORDS, &ABOUT);
             return self.has_before(at, 2, &BE)
-                || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT));
+                || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT))
+                || (is_wide && self.has_before(at, MAX_SAVED_WORDS, &WANT));
         }
         is_known || (word.ends_with("ing") && (at == 0 || is_in(&DOING, before)))
     }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::super::search::is_in;
-use super::vocabulary::{ACTIONS, DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, PHRASES, WIDE};
+use super::super::search::{has, is_in};
+use super::actions::ACTIONS;
+use super::vocabulary::{DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, PHRASES, WIDE};
 
 /// Actions as bits.
 pub(super) type Actions = u64;
@@ -55,11 +56,32 @@ fn without<'w>(word: &'w str, end: &str) -> Option<&'w str> {
     word.strip_suffix(end).filter(|stem| stem.len() > 1)
 }
 
+/// The word in the other spelling of English: `finalise` for `finalize`.
+#[inline(never)]
+#[must_use]
+pub(super) fn respelled(word: &str) -> Option<String> {
+    ["e", "ed", "es", "ing"].iter().find_map(|end| {
+        let stem = without(word, end)?;
+        let (begin, other) = match without(stem, "is") {
+            Some(begin) => (begin, "iz"),
+            None => (without(stem, "iz")?, "is"),
+        };
+        Some([begin, other, end].concat())
+    })
+}
+
 /// The actions of a word in lower case, also in the regular forms of English.
 #[inline(never)]
 pub(super) fn of_word(word: &str) -> Actions {
+    // `re-run`.
+    if has(word, '-') {
+        return of_word(&word.replace('-', ""));
+    }
     let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
     let mut found = known(word);
+    if let Some(other) = respelled(word) {
+        found |= known(&other);
+    }
     for (end, other) in ENDS {
         let Some(stem) = without(word, end) else { continue };
         found |= known(&[stem, other].concat());

@@ -1,5 +1,6 @@
 mod sentences;
 
+use super::actions::ACTIONS;
 use super::table::is_wide;
 use super::vocabulary::*;
 use super::*;
@@ -124,7 +125,7 @@ fn an_order_is_for_its_object_and_not_for_where_that_is() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 60] = [
+    let lists: [&[&str]; 64] = [
         &ABOUT,
         &ANSWERS,
         &ASKED,
@@ -147,6 +148,10 @@ fn lists_are_sorted() {
         &NOUN_OR_VERB,
         &NUMBERED,
         &PARTICIPLES,
+        &PARTICLES,
+        &POSTS,
+        &DROPPED,
+        &OPENED,
         &PIPELINES,
         &PRONOUNS,
         &QUESTIONS,
@@ -190,8 +195,9 @@ fn lists_are_sorted() {
     for list in lists.into_iter().chain(others) {
         assert!(list.is_sorted(), "{list:?}");
     }
-    for (.., action) in PHRASES {
-        assert_ne!(of_word(action), 0, "{action}");
+    for (_, laters, actions) in PHRASES {
+        assert!(actions.split(' ').all(|action| of_word(action) != 0), "{actions}");
+        assert!(laters.split(' ').all(|later| !later.is_empty()), "{laters}");
     }
 }
 

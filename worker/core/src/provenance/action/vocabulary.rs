@@ -1,120 +1,5 @@
 //! The words by which [`super`] reads an instruction and the name of a tool. All are in lower case.
 
-/// Words that name the same action, in the infinitive, the imperative and other common forms. The name comes first. A
-/// tool whose name has a word does the action of this name, otherwise the first action that has the word. The regular
-/// forms of English are not listed. A word in Chinese or Japanese is found anywhere in a text.
-#[rustfmt::skip]
-pub(super) const ACTIONS: [(&str, &str); 40] = [
-    ("refund", "refund reimburse repay repaid erstatten erstatte erstattet zurückzahlen rembourser rembourse \
-        remboursez reembolsar reembolsa reembolse devolver devuelve rimborsare rimborsa rimborsate terugbetalen 退款 \
-        退还 返金 払い戻"),
-    ("merge", "merge squash mergen zusammenführen fusionner fusionne fusionnez fusionar \
-        fusiona mesclar mescle unire unisci fondere samenvoegen 合并 合併 マージ"),
-    ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger reenviar \
-        reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送"),
-    ("delete", "delete remove erase clean clear purge wipe destroy discard trash empty rid uninstall unlink \
-        truncate scrap cancel löschen lösche lösch gelöscht entfernen entferne entfernt leeren leere supprimer supprime \
-        supprimez effacer efface effacez enlever enlève vider borrar borra borre eliminar elimina elimine quitar \
-        quita suprimir apagar apague excluir exclua exclui remover remova eliminare cancellare cancella rimuovere \
-        rimuovi svuota verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去"),
-    ("cancel", "cancel annul void abort stop end delete remove unbook stornieren storniere absagen streichen \
-        streiche kündigen kündige abbestellen annuler annule annulez résilier résilie cancelar cancela cancele anular \
-        anula annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約"),
-    ("pay", "pay payout paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen überweise \
-        überweist bezahlen bezahle zahlen zahle begleichen begleiche schicken schicke sende payer paye payez paie virer \
-        vire virez régler règle réglez verser verse envoyer envoie pagar paga pague transferir transfiere transfere \
-        transfira enviar envía envia abonar abona pagare pagate bonificare bonifica trasferire trasferisci inviare \
-        invia versare versa betalen betaal overmaken overboeken stuur 支付 付款 转账 轉帳 汇款 匯款 付给 缴费 転帳 振り込 \
-        支払 払って 送金"),
-    ("buy", "buy bought purchase order reorder procure restock kaufen kaufe kauf bestellen bestelle bestell acheter \
-        achète achetez commander commande commandez comprar compra compre pedir pide encargar encomendar encomende \
-        comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 订购 下单 購入 買って 注文"),
-    ("trade", "trade buy sell exchange swap verkaufe kaufe"),
-    ("sell", "sell sold trade exchange swap verkaufen verkaufe vendre vends vendez vender vende venda vendere vendi \
-        verkopen verkoop 出售 売却 売って"),
-    ("book", "book reserve schedule rent hire buchen buche buch reservieren reserviere mieten réserver réserve \
-        réservez reservar reserva reserve alquilar prenotare prenota boeken boek reserveren 预订 预约 預訂 予約"),
-    ("approve", "approve accept merge confirm authorize authorise genehmigen genehmige bestätigen bestätige \
-        freigeben annehmen approuver approuve accepter accepte confirmer aprobar aprueba aceptar confirmar aprovar \
-        aprove aceitar approvare approva accettare confermare conferma goedkeuren accepteer bevestig 批准 同意 确认 承認 確認"),
-    ("reject", "reject decline deny refuse dismiss ablehnen lehne zurückweisen rejeter rejette refuser refuse rechazar \
-        rechaza rejeitar rejeite recusar rifiutare rifiuta respingere afwijzen weiger 拒绝 驳回 却下 拒否"),
-    ("share", "share grant give given allow let permit invite add access able entitle authorize authorise teilen \
-        teile freigeben erlauben erlaube gib geben gewähren erteilen erteile partager partage partagez donner donne \
-        donnez autoriser autorise compartir comparte comparta dar conceder concede otorgar compartilhar compartilhe \
-        partilhar condividere condividi concedi concedere delen deel geven geef toegang 共享 分享 授予 授权 共有 付与 許可"),
-    ("invite", "invite add join give grant share let allow access onboard einladen lade lädt hinzufügen füge inviter \
-        invitez ajouter ajoute invitar invita convidar convide adicionar invitare aggiungi uitnodigen toevoegen \
-        邀请 邀請 添加 加入 招待 追加"),
-    ("revoke", "revoke withdraw rescind remove delete kick expel strip cancel widerrufen widerrufe entziehen \
-        entziehe entfernen entferne révoquer révoque retirer retire revocar revoca revogar revogue retirar revocare \
-        togliere togli rimuovi intrekken verwijder 撤销 撤回 取消 移除 取り消 剥奪"),
-    ("ban", "ban block suspend lock freeze mute disable deactivate sperren sperre blockieren blockiere bannir bloquer \
-        bloque bloquear bloquea bloqueie bloccare blocca blokkeren blokkeer 封禁 屏蔽 冻结 ブロック 凍結"),
-    ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
-        desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効"),
-    ("reset", "reset revert rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
-        reimpostare resetten 重置 恢复 リセット"),
-    ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere entsperren \
-        entsperre activer active débloquer activar activa desbloquear ativar ative attivare attiva sbloccare activeren \
-        启用 解锁 激活 有効 解除"),
-    ("deploy", "deploy release upgrade rollout ausrollen bereitstellen deploye \
-        déployer déploie desplegar despliega implantar implante distribuire distribuisci uitrollen 部署 上线 デプロイ 展開"),
-    ("restart", "restart reboot relaunch neustarten redémarrer redémarre reiniciar reinicia reinicie riavviare riavvia \
-        herstarten 重启 重新启动 再起動"),
-    ("stop", "stop kill terminate shut shutdown end abort halt cancel pause stoppen stoppe beenden beende arrêter arrête arrêtez \
-        parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して"),
-    ("close", "close resolve finish complete end shut schließen schließe fermer ferme fermez clore cerrar cierra cierre \
-        fechar feche chiudere chiudi sluiten sluit afsluiten 关闭 關閉 解决 クローズ 閉じ"),
-    ("run", "run ran execute start launch trigger invoke rerun ausführen starten starte exécuter exécute lancer lance \
-        lancez ejecutar ejecuta ejecute executar execute iniciar eseguire esegui avviare avvia uitvoeren 运行 执行 启动 実行 起動 exec"),
-    ("charge", "charge bill debit collect invoice abbuchen belasten facturer débiter cobrar cobra faturar addebitare \
-        fatturare factureren 收费 扣款 請求"),
-    ("withdraw", "withdraw withdrew abheben auszahlen retirer retirar sacar prelevare opnemen 提现 取款 引き出"),
-    ("rename", "rename umbenennen renommer renomme renombrar renomear rinominare hernoemen 重命名 改名"),
-    ("move", "move relocate rename archive verschieben verschiebe déplacer déplace déplacez mover mueve mova spostare \
-        sposta verplaatsen verplaats 移动 移動"),
-    ("update", "update change modify edit set adjust reschedule alter amend correct fix replace move raise lower \
-        increase decrease reduce revise patch extend shorten bump rename turn switch ändern ändere änder aktualisieren \
-        aktualisiere anpassen setze setzen erhöhen erhöhe senken senke verschieben verschiebe modifier modifie modifiez \
-        changer change changez ajuster augmenter augmente baisser corriger remplacer cambiar cambia cambie modificar \
-        modifica actualizar actualiza ajustar subir aumentar bajar alterar altere mudar mude atualizar atualize \
-        modificare cambiare aggiornare aggiorna aumentare imposta wijzigen wijzig veranderen verander aanpassen \
-        verhogen bijwerken 修改 更改 更新 调整 設定 设置 变更 変更 調整 implement refactor"),
-    ("overwrite", "overwrite upload write wrote written save store replace update edit change put add append record fix fill \
-        set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze écrire écris \
-        écrivez enregistrer enregistre remplacer escribir escribe guardar reemplazar escrever escreva salvar salve \
-        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere"),
-    ("add", "add include append insert attach put register enroll invite join give grant share let allow access able \
-        create hinzufügen füge ergänzen ergänze eintragen gib geben ajouter ajoute ajoutez donner donne añadir añade \
-        agregar agrega invitar adicionar adicione acrescentar aggiungere aggiungi toevoegen voeg geef 添加 增加 加入 新增 \
-        追加 加えて"),
-    ("create", "create add make made new open build built generate write draft start register raise set schedule \
-        prepare erstellen erstelle anlegen lege eröffnen machen mache schreibe créer crée créez faire ouvrir rédiger \
-        crear crea cree hacer haz abrir criar crie fazer faça creare fare apri maken maak aanmaken 创建 建立 新建 制作 作成 \
-        作って"),
-    ("fetch", "fetch get got read open load download retrieve import look check visit show see view browse \
-        find search summarize summarise translate holen hole lesen lies öffnen öffne laden lade ansehen zeige lire lis ouvrir ouvre télécharger regarde leer lee abrir abre \
-        descargar mira ler leia abra baixar leggere leggi aprire apri scaricare lezen lees openen 打开 读取 下载 查看 获取 開い \
-        読ん 取得 見て"),
-    ("export", "export extract download dump exportieren exportiere exporter exporte exportar exporta esportare esporta \
-        exporteren exporteer 导出 エクスポート"),
-    ("send", "send sent mail email message text write wrote reply answer respond forward tell told inform notify ask \
-        post comment ping contact pay transfer give share report senden sende schicken schicke schick schreiben \
-        schreibe schreib antworten antworte mailen maile sagen sage sag informieren envoyer envoie envoyez écrire écris \
-        répondre réponds dire dis enviar envía envia envie manda mandar escribir escribe responder responde dile decir \
-        mande escrever escreva responda inviare invia mandare scrivere scrivi rispondere rispondi dì sturen stuur \
-        schrijven schrijf antwoorden 发送 发给 寄给 回复 告诉 通知 送信 送って 送り 返信 伝え"),
-    ("publish", "publish post release announce veröffentlichen veröffentliche publier publie publiez publicar publica \
-        pubblicare publiceren publiceer plaats 发布 發佈 公開 投稿"),
-    ("schedule", "schedule plan set arrange book block create planen plane planifier planifie programmer programar \
-        programa agendar agende programmare pianifica plannen 安排 计划 予定"),
-    ("role", "role promote demote assign permission visibility"),
-    ("checkout", "checkout buy order pay purchase kaufe bestelle"),
-    ("subscribe", "subscribe join register abonnieren abonniere abonner suscribir suscribe assinar assine iscrivere \
-        iscriviti abonneren 订阅 購読"),
-];
-
 /// Regular ends of English, and what a word has in their place in the infinitive.
 #[rustfmt::skip]
 pub(super) const ENDS: [(&str, &str); 8] = [
@@ -130,16 +15,17 @@ pub(super) const WEAK: [&str; 15] = [
 
 /// Words for actions that are also words for things: `cancel_order` and `order_cancel` cancel.
 #[rustfmt::skip]
-pub(super) const THINGS: [&str; 39] = [
+pub(super) const THINGS: [&str; 40] = [
     "access", "archive", "ban", "bill", "block", "book", "charge", "comment", "contact", "email", "export", "file",
-    "invoice", "lock", "mail", "message", "note", "order", "pay", "payout", "permission", "plan", "post", "purchase", "record",
-    "register", "release", "report", "reserve", "role", "sell", "share", "text", "tip", "trade", "transfer", "trash",
-    "view", "visibility",
+    "invoice", "lock", "mail", "message", "note", "order", "pay", "payout", "permission", "plan", "post",
+    "purchase", "record", "register", "release", "report", "reserve", "role", "rollout", "sell", "share", "text",
+    "tip", "trade", "transfer", "trash", "view", "visibility",
 ];
 
 /// Nouns for actions. In an instruction, one counts only after a verb such as `make`: "set up a payment".
 #[rustfmt::skip]
-pub(super) const NOUNS: [(&str, &str); 14] = [
+pub(super) const NOUNS: [(&str, &str); 17] = [
+    ("cab", "buy"), ("dispute", "dispute"), ("taxi", "buy"),
     ("back", "refund"), ("bash", "run"), ("cancellation", "cancel"), ("command", "run"), ("deletion", "delete"),
     ("fund", "pay"), ("invitation", "invite"), ("money", "pay"), ("payment", "pay"), ("powershell", "run"),
     ("reservation", "book"), ("shell", "run"), ("terminal", "run"), ("transaction", "pay"),
@@ -156,26 +42,81 @@ pub(super) const ABOUT: [&str; 4] = ["about", "for", "of", "on"];
 
 /// Verbs that do this before some nouns only: "Anna gets a refund", but not "give Anna the order".
 pub(super) const GIVE: [&str; 7] = ["gave", "get", "gets", "give", "gives", "need", "needs"];
-pub(super) const GIVEN: [&str; 6] = ["access", "back", "fund", "money", "permission", "refund"];
-
-/// Verbs that ask for an action together with a later word: the verbs, the later words and the action.
 #[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 10] = [
+pub(super) const GIVEN: [&str; 6] = [
+    "access", "back", "fund", "money", "permission", "refund",
+];
+
+/// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
+#[rustfmt::skip]
+pub(super) const PHRASES: [(&str, &str, &str); 42] = [
     ("add append delete drop insert remove entferne ergänze füge lösche",
         "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
         "update"),
     ("assign give grant make promote set change turn gib mache mach",
-        "admin administrator editor maintainer member moderator owner private public role viewer access permission rolle",
+        "admin administrator editor maintainer member moderator owner private public readable editable visible role viewer \
+        access permission rolle",
         "role"),
     ("push", "production prod live", "deploy"),
-    ("go", "live", "publish"),
+    ("bring get put ship take", "production prod", "deploy"),
+    ("bring go put", "live", "publish"),
+    ("mets", "ligne", "publish"),
     ("roll", "out", "deploy"),
-    ("roll", "back", "reset"),
-    ("switch turn", "off", "disable"),
+    ("go revert roll", "back", "reset"),
+    ("mach", "rückgängig", "reset"),
+    ("setz setze", "zurück", "reset"),
+    ("power shut spin switch turn", "off down", "disable stop"),
+    ("fahr fahre", "herunter runter", "stop"),
+    ("schalt schalte stell stelle", "ab aus", "disable stop"),
+    ("power switch turn", "on", "enable start"),
+    ("schalt schalte", "ein frei", "enable"),
+    ("boot bring fire spin", "up", "start"),
+    ("kick", "off", "start"),
+    ("führ führe", "aus", "run"),
+    ("stoß stoße", "an", "run"),
     ("sag sage", "ab", "cancel"),
-    ("nimm wirf", "raus weg", "delete"),
-    ("take kick", "off out", "revoke"),
+    ("call", "off", "cancel"),
+    ("nimm schmeiß schmeiße wirf", "raus weg", "delete"),
+    ("chuck throw toss", "away out", "delete"),
+    ("take", "off out", "remove"),
+    ("take", "down", "delete"),
+    ("drag move put send throw verschieb verschiebe leg lege", "bin trash papierkorb", "delete"),
+    ("kill", "pod pods", "delete"),
+    ("boot throw", "from out", "kick"),
+    ("kick", "out", "kick"),
+    ("get put", "into", "invite"),
+    ("nimm put", "auf in", "invite"),
+    ("bring", "back", "restore"),
+    ("sign", "off", "approve"),
+    ("gib", "frei", "approve"),
+    ("nimm", "an", "accept"),
+    ("lehn lehne weis weise", "ab zurück", "reject"),
+    ("turn", "down", "reject"),
+    ("allow open permit", "ingress port ports", "authorize"),
+    ("leg lege speicher speichere", "ab", "save"),
+    ("save store", "beneficiary contact payee recipient", "add"),
+    ("bring increase lower put reduce set", "instances nodes replicas", "scale"),
+    ("flag mark", "dispatched fulfilled shipped", "fulfill"),
 ];
+
+/// Later words that end their clause or follow their verb directly.
+#[rustfmt::skip]
+pub(super) const PARTICLES: [&str; 21] = [
+    "ab", "an", "auf", "aus", "away", "back", "down", "ein", "frei", "herunter", "ligne", "live", "on", "out", "raus",
+    "runter", "rückgängig", "up", "weg", "zurück", "über",
+];
+
+/// What is taken down, what is dropped for ever, and what somebody can come in by.
+#[rustfmt::skip]
+pub(super) const POSTS: [&str; 11] = [
+    "ad", "article", "comment", "listing", "message", "page", "photo", "picture", "post", "tweet", "video",
+];
+#[rustfmt::skip]
+pub(super) const DROPPED: [&str; 12] = [
+    "branch", "collection", "column", "constraint", "database", "index", "indexes", "schema", "table", "tables", "trigger",
+    "view",
+];
+pub(super) const OPENED: [&str; 6] = ["door", "garage", "gate", "port", "ports", "valve"];
 
 /// Words that mean something else together with the next word: the words, and the next ones.
 #[rustfmt::skip]
@@ -202,10 +143,10 @@ pub(super) const PIPELINES: [&str; 4] = ["pipeline", "pipelines", "workflow", "w
 
 /// Negations that come before the verb, beside those that end with `n't`.
 #[rustfmt::skip]
-pub(super) const NOT_BEFORE: [&str; 30] = [
-    "arent", "avoid", "cannot", "cant", "couldnt", "didnt", "doesnt", "dont", "isnt", "mustnt", "nadie", "neither",
-    "nessuno", "never", "niemand", "ninguém", "nobody", "noone", "nor", "not", "não", "ohne", "prevent", "refuse",
-    "sans", "shouldnt", "unless", "without", "wont", "wouldnt",
+pub(super) const NOT_BEFORE: [&str; 34] = [
+    "arent", "avoid", "bez", "cannot", "cant", "couldnt", "didnt", "doesnt", "dont", "isnt", "mustnt", "nadie",
+    "neither", "nessuno", "never", "niemand", "ninguém", "nobody", "noone", "nor", "not", "não", "ohne", "prevent",
+    "refuse", "sans", "shouldnt", "unless", "without", "wont", "wouldnt", "без", "не", "нельзя",
 ];
 
 /// Negations directly before the verb, or before a pronoun: `no` is also the short form of "number".
@@ -246,24 +187,27 @@ pub(super) const REPORTS: [&str; 13] = [
 
 /// Verbs that only read, as the first word of an order. What follows is what is read, up to a word of `JOINS`.
 #[rustfmt::skip]
-pub(super) const LOOKS: [&str; 112] = [
+pub(super) const LOOKS: [&str; 130] = [
     "analyse", "analyze", "assess", "bekijk", "beschreibe", "busca", "calculate", "cerca", "check", "cherche",
-    "compare", "comprueba", "compute", "controleer", "controlla", "count", "describe", "determine", "dime", "erkläre",
-    "erklären", "estimate", "evaluate", "explain", "explica", "explique", "fass", "fasse", "find", "finde", "finden",
-    "guarda", "inspect", "investigate", "kijk", "lee", "leer", "lees", "leggi", "leia", "lese", "lesen",
-    "lies", "lire", "lis", "list", "look", "mira", "monitor", "montre", "mostra", "mostrami", "mostre", "muestra",
-    "muéstrame", "nenn", "nenne", "open", "outline", "proofread", "propose", "prüf", "prüfe", "prüfen",
-    "quote", "read", "recommend", "regarde", "research", "resuma", "resume", "review", "revisa", "riassumi", "résume",
-    "résumez", "schau", "schaue", "search", "see", "show", "sieh", "spiega", "study", "such", "suche", "suchen",
-    "suggest", "summarise", "summarize", "toon", "traduce", "traduci", "traduis", "traduza", "translate", "trouve",
-    "understand", "untersuche", "vat", "veja", "vergleiche", "verifica", "verifique", "verify", "vertaal", "vertel",
-    "view", "vérifie", "zeig", "zeige", "zeigen",
+    "compare", "comprueba", "compute", "controleer", "controlla", "count", "describe", "determine", "dime",
+    "erkläre", "erklären", "estimate", "evaluate", "explain", "explica", "explique", "fass", "fasse", "find",
+    "finde", "finden", "guarda", "inspect", "investigate", "kijk", "lee", "leer", "lees", "leggi", "leia", "lese",
+    "lesen", "lies", "lire", "lis", "list", "look", "mira", "monitor", "montre", "mostra", "mostrami", "mostre",
+    "muestra", "muéstrame", "nenn", "nenne", "open", "opisz", "outline", "peruse", "pokaż", "porównaj",
+    "proofread", "propose", "przeczytaj", "prüf", "prüfe", "prüfen", "quote", "read", "recommend", "regarde",
+    "research", "resuma", "resume", "review", "revisa", "riassumi", "résume", "résumez", "scan", "schau", "schaue",
+    "search", "see", "show", "sieh", "skim", "spiega", "sprawdź", "study", "such", "suche", "suchen", "suggest",
+    "summarise", "summarize", "toon", "traduce", "traduci", "traduis", "traduza", "translate", "trouve",
+    "understand", "untersuche", "vat", "veja", "vergleiche", "verifica", "verifique", "verify", "vertaal",
+    "vertel", "view", "vérifie", "wyjaśnij", "zeig", "zeige", "zeigen", "znajdź", "найди", "объясни", "опиши",
+    "покажи", "посмотри", "проверь", "прочитай", "сравни",
 ];
 
 /// Words after which nothing is an order, wherever they are.
 #[rustfmt::skip]
-pub(super) const READING: [&str; 10] = [
-    "before", "bevor", "how", "know", "look", "nachdem", "ob", "whether", "why", "wonder",
+pub(super) const READING: [&str; 17] = [
+    "before", "bevor", "czy", "dlaczego", "how", "jak", "know", "look", "nachdem", "ob", "whether", "why",
+    "wonder", "зачем", "как", "ли", "почему",
 ];
 
 /// First words of questions.
@@ -285,16 +229,17 @@ pub(super) const ASKED: [&str; 7] = ["du", "ihr", "please", "sie", "somebody", "
 
 /// Words after which another order can follow.
 #[rustfmt::skip]
-pub(super) const JOINS: [&str; 16] = [
-    "afterwards", "and", "anschließend", "but", "dan", "danach", "dann", "e", "en", "et", "luego", "poi", "puis",
-    "then", "und", "y",
+pub(super) const JOINS: [&str; 20] = [
+    "afterwards", "and", "anschließend", "but", "dan", "danach", "dann", "e", "en", "et", "luego", "następnie",
+    "poi", "puis", "then", "und", "y", "затем", "и", "потом",
 ];
 
 /// Other words before a verb that gives an order.
 #[rustfmt::skip]
-pub(super) const BEGINS: [&str; 26] = [
-    "alsjeblieft", "also", "bitte", "du", "favor", "favore", "help", "ihr", "immediately", "just", "kindly", "let's",
-    "lets", "mal", "must", "now", "oder", "or", "plaît", "please", "should", "sie", "so", "to", "will", "you",
+pub(super) const BEGINS: [&str; 28] = [
+    "alsjeblieft", "also", "bitte", "du", "favor", "favore", "help", "ihr", "immediately", "just", "kindly",
+    "let's", "lets", "mal", "must", "now", "oder", "or", "plaît", "please", "proszę", "should", "sie", "so", "to",
+    "will", "you", "пожалуйста",
 ];
 
 /// Words after which comes no order: "the merge", "in release 4".
@@ -306,14 +251,16 @@ pub(super) const DETERMINERS: [&str; 28] = [
 
 /// Verbs that are also nouns or adjectives. They give an order only at its beginning.
 #[rustfmt::skip]
-pub(super) const NOUN_OR_VERB: [&str; 81] = [
-    "access", "archive", "ban", "bill", "block", "bloque", "book", "build", "change", "charge", "cierre", "clean",
-    "clear", "close", "commande", "comment", "compra", "conferma", "contact", "deel", "demande", "draft", "drop",
-    "email", "empty", "end", "exchange", "export", "file", "fix", "hire", "invoice", "issue", "kauf", "koop", "lance",
-    "launch", "lock", "mail", "message", "mute", "new", "note", "open", "order", "paga", "partage", "patch",
-    "permission", "plaats", "plan", "post", "publica", "purchase", "raise", "record", "refund", "register", "release",
-    "rent", "report", "reserva", "reserve", "role", "schedule", "set", "share", "ship", "start", "swap", "text", "tip",
-    "toegang", "trade", "transfer", "trash", "update", "view", "visibility", "wire", "write",
+pub(super) const NOUN_OR_VERB: [&str; 93] = [
+    "access", "archive", "ban", "bill", "bin", "block", "bloque", "book", "boot", "bounce", "build", "challenge",
+    "change", "charge", "cierre", "clean", "clear", "close", "commande", "comment", "compra", "conferma",
+    "contact", "contest", "deel", "demande", "dispatch", "dispute", "draft", "drop", "email", "empty", "end",
+    "exchange", "exec", "export", "file", "fix", "flush", "hire", "invoice", "issue", "kauf", "koop", "lance",
+    "land", "launch", "lock", "mail", "message", "mute", "new", "note", "nuke", "open", "order", "paga", "partage",
+    "patch", "permission", "plaats", "plan", "post", "publica", "purchase", "raise", "record", "refund",
+    "register", "release", "rent", "report", "reserva", "reserve", "role", "scale", "schedule", "set", "share",
+    "ship", "start", "swap", "text", "tip", "toegang", "trade", "transfer", "trash", "update", "view",
+    "visibility", "wire", "write",
 ];
 
 /// What is often followed by its number, which is then no quantity: "invoice 7 and order 5".
@@ -376,10 +323,10 @@ pub(super) const RELATIVES: [&str; 5] = ["das", "dem", "den", "der", "die"];
 
 /// Words in a question that asks the agent for something.
 #[rustfmt::skip]
-pub(super) const POLITE: [&str; 24] = [
-    "bitte", "favor", "favore", "kannst", "kun", "kunt", "können", "könnten", "könntest", "peux-tu", "plaît", "please",
-    "pode", "podes", "podría", "podrías", "potresti", "pourrais-tu", "pourriez-vous", "pouvez-vous", "puede", "puedes",
-    "puoi", "würdest",
+pub(super) const POLITE: [&str; 26] = [
+    "bitte", "favor", "favore", "kannst", "kun", "kunt", "können", "könnten", "könntest", "peux-tu", "plaît",
+    "please", "pode", "podes", "podría", "podrías", "potresti", "pourrais-tu", "pourriez-vous", "pouvez-vous",
+    "proszę", "puede", "puedes", "puoi", "würdest", "пожалуйста",
 ];
 
 /// Verbs that also send other things than money, and what says that it is money.
@@ -395,16 +342,21 @@ pub(super) const MONEY: [&str; 19] = [
 ];
 
 /// Actions that destroy something, that only make or change something, and that give access.
-pub(super) const DESTROYS: [&str; 9] =
-    ["cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop"];
-pub(super) const WIDE: [&str; 7] =
-    ["add", "create", "overwrite", "run", "schedule", "send", "update"];
+#[rustfmt::skip]
+pub(super) const DESTROYS: [&str; 10] = [
+    "cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop", "terminate",
+];
+#[rustfmt::skip]
+pub(super) const WIDE: [&str; 11] = [
+    "add", "create", "dispute", "fulfill", "overwrite", "renew", "run", "scale", "schedule", "send", "update",
+];
 pub(super) const GRANTS: [&str; 2] = ["invite", "share"];
 
 /// Verbs that destroy only what is in a thing.
 #[rustfmt::skip]
-pub(super) const EMPTIES: [&str; 10] = [
-    "clean", "clear", "empty", "leere", "leeren", "purge", "svuota", "truncate", "vider", "wipe",
+pub(super) const EMPTIES: [&str; 14] = [
+    "clean", "clear", "empty", "flush", "leere", "leeren", "purge", "svuota", "truncate", "vacía", "vide", "vider",
+    "videz", "wipe",
 ];
 
 /// What in a thing is the thing itself: "delete everything in /tmp/x".
@@ -421,12 +373,14 @@ pub(super) const ACCESS: [&str; 28] = [
     "right", "rights", "role", "toegang", "viewer", "writer", "zugang", "zugriff",
 ];
 #[rustfmt::skip]
-pub(super) const GIVES: [&str; 19] = [
-    "able", "allow", "allows", "dar", "donne", "donner", "donnez", "geben", "geef", "geven", "gib", "give", "given",
-    "gives", "giving", "let", "lets", "letting", "permit",
+pub(super) const GIVES: [&str; 21] = [
+    "able", "allow", "allows", "autorise", "berechtige", "dar", "donne", "donner", "donnez", "geben", "geef",
+    "geven", "gib", "give", "given", "gives", "giving", "let", "lets", "letting", "permit",
 ];
 #[rustfmt::skip]
-pub(super) const ENTITLED: [&str; 7] = ["change", "comment", "edit", "open", "read", "view", "write"];
+pub(super) const ENTITLED: [&str; 9] = [
+    "change", "comment", "edit", "look", "open", "read", "see", "view", "write",
+];
 
 /// Words of names of tools, and other words for the same thing.
 #[rustfmt::skip]
@@ -438,12 +392,13 @@ pub(super) const SAME: [(&str, &str); 14] = [
 
 /// Words before where something is, or what it belongs to.
 #[rustfmt::skip]
-pub(super) const PREPOSITIONS: [&str; 68] = [
-    "about", "after", "against", "al", "alla", "als", "am", "as", "at", "auf", "aus", "because", "between", "by", "da",
-    "dal", "dalla", "dans", "de", "del", "della", "dem", "der", "des", "di", "do", "em", "en", "for", "from", "für",
-    "if", "im", "in", "inside", "into", "like", "na", "nel", "nella", "of", "on", "onto", "out", "over", "per", "por",
-    "pour", "since", "sul", "sulla", "sur", "to", "uit", "under", "until", "van", "via", "vom", "von", "when",
-    "within", "without", "zu", "zum", "zur", "à", "über",
+pub(super) const PREPOSITIONS: [&str; 91] = [
+    "about", "after", "against", "al", "alla", "als", "am", "as", "at", "auf", "aus", "because", "between", "by",
+    "da", "dal", "dalla", "dans", "de", "del", "della", "dem", "der", "des", "di", "dla", "do", "em", "en", "for",
+    "from", "für", "if", "im", "in", "inside", "into", "like", "na", "nel", "nella", "o", "od", "of", "on", "onto",
+    "out", "over", "per", "po", "por", "pour", "przy", "since", "sul", "sulla", "sur", "to", "uit", "under",
+    "until", "van", "via", "vom", "von", "w", "we", "when", "within", "without", "z", "ze", "zu", "zum", "zur",
+    "à", "über", "в", "во", "для", "из", "из-под", "к", "на", "о", "об", "от", "по", "с", "со", "у",
 ];
 
 /// Words after which a thing is described, and words before whom or what something is for or has.
@@ -474,10 +429,13 @@ pub(super) const TRIES: [&str; 7] = ["besoin", "dich", "essaie", "merci", "pas",
 
 /// Verbs that tell somebody something, and what is written to be done later.
 #[rustfmt::skip]
-pub(super) const TELLS: [&str; 22] = [
-    "answer", "ask", "comment", "email", "erinnere", "mail", "message", "note", "ping", "post", "remind", "reply", "sag",
-    "sage", "say", "schreib", "schreibe", "send", "tell", "text", "tweet", "write",
+pub(super) const TELLS: [&str; 30] = [
+    "answer", "ask", "comment", "dile", "dis", "email", "erinnere", "escribe", "mail", "message", "napisz", "note",
+    "ping", "post", "powiedz", "remind", "reply", "sag", "sage", "say", "schreib", "schreibe", "send", "tell",
+    "text", "tweet", "write", "écris", "напиши", "скажи",
 ];
 #[rustfmt::skip]
-pub(super) const LATER: [&str; 8] =
-    ["comment", "letter", "note", "reminder", "task", "ticket", "to-do", "todo"];
+pub(super) const LATER: [&str; 11] = [
+    "brief", "comment", "letter", "nachricht", "note", "reminder", "task", "ticket", "to-do", "todo",
+    "напоминание",
+];
