@@ -26,7 +26,7 @@ use super::normal::Form;
 use super::search::{is_in, split_once};
 use crate::json::Json;
 use actions::ACTIONS;
-use table::{Actions, TABLE, is_phrase, named, noun, of_word};
+use table::{Actions, TABLE, is_phrase, named, noun, of_word, respelled};
 use text::of_text;
 use vocabulary::{BEGINS, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK};
 use words::{
@@ -87,15 +87,26 @@ pub fn tool(key: &ValueKey, tool: &str) -> u64 {
     key.of_kind(b"\xff#", tool.as_bytes())
 }
 
-/// Whether a run asks for a call of a tool. `values`: those that the user named. `stated`: whether the instruction, the plan
-/// or an approver stated a hash.
+/// Whether a run asks for a call of a tool. `mode`: what an argument says that the tool does. `values`: those that the user
+/// named. `stated`: whether the instruction, the plan or an approver stated a hash.
 #[must_use]
-pub fn asks(key: &ValueKey, tool: &str, values: &[&Json], stated: &dyn Fn(u64) -> bool) -> bool {
-    if stated(self::tool(key, tool)) {
+pub fn asks(
+    key: &ValueKey,
+    (tool, mode): (&str, &str),
+    values: &[&Json],
+    stated: &dyn Fn(u64) -> bool,
+) -> bool {
+    if mode.is_empty() && stated(self::tool(key, tool)) {
         return true;
     }
     let name = name(tool);
-    let words = words(name);
+    let mut words = words(name);
+    let mut nouns: Vec<String> = words.iter().map(|word| same(word).to_owned()).collect();
+    if !mode.is_empty() {
+        words = self::words(mode);
+        nouns.extend(words.iter().map(|word| same(word).to_owned()));
+        words.truncate(1);
+    }
     let mut named = Vec::new();
     for value in values {
         each_value(value, &mut |leaf| {
@@ -108,7 +119,6 @@ pub fn asks(key: &ValueKey, tool: &str, values: &[&Json], stated: &dyn Fn(u64) -
             }
         });
     }
-    let nouns = words.iter().map(|word| same(word).to_owned()).collect();
     let call = Call { key, stated, words: &words, values: named, nouns };
     (words.len() > 1 && call.has(USED, name)) || call.is_asked()
 }
@@ -167,7 +177,8 @@ impl Call<'_> {
             // `finalize_invoice`, `kubectl_scale`.
             let last = self.words.last().filter(|_| verb.is_none());
             let mut ends = self.words.first().into_iter().chain(last);
-            if ends.any(|it| of_word(it) == 0 && self.has(ORDERED, it) && self.fits(NEW, it)) {
+            let is_new = |it: &str| of_word(it) == 0 && self.has(ORDERED, it) && self.fits(NEW, it);
+            if ends.any(|it| is_new(it) || respelled(it).is_some_and(|it| is_new(&it))) {
                 return true;
             }
             // `create_access_key`.
@@ -188,6 +199,19 @@ impl Call<'_> {
             || (of(TABLE.grants)
                 && ((self.stated)(self.key.of_kind(&ENTITLES, b"")) || self.fits(RELATED, "")))
     }
+}
+
+/// Whether a tool's name leaves open what the tool does: `label_write`, `node_management`.
+#[must_use]
+pub fn is_open(tool: &str) -> bool {
+    let open = named("create") | named("overwrite") | named("run") | named("update");
+    verb(&words(name(tool))).is_none_or(|(rank, _, action)| rank >= NOUN || action & !open == 0)
+}
+
+/// Whether the first word of what an argument says does not say what the tool does: `create` beside `approve`.
+#[must_use]
+pub fn is_weak(mode: &str) -> bool {
+    words(mode).first().is_none_or(|word| is_in(&WEAK, word))
 }
 
 /// What a tool does: the verb of its name, or all words of the name if that is no verb of the table.

@@ -137,10 +137,16 @@ impl Call<'_> {
             Reach::BySinks => Reach::Outside,
             registered => registered,
         };
-        // The action alone is no destination: a call without sinks stays unknown.
-        let mut lowest = sinks.first().map_or(Level::Nowhere, |sink| sink.level);
+        let modes = self.modes(&arguments);
+        let asks = self.asks(&modes, &named);
+        if asks {
+            sinks.retain(|sink| !modes.iter().any(|mode| mode.pointer == sink.sink));
+        }
+        // The action alone is no destination: a call without sinks stays unknown, unless the tool takes nothing.
+        let none = if self.takes_nothing() { Level::Instruction } else { Level::Nowhere };
+        let mut lowest = sinks.first().map_or(none, |sink| sink.level);
         if self.high_risk {
-            let action = self.action(&named);
+            let action = self.action(asks);
             lowest = lowest.min(action.level);
             add(&mut sinks, action);
         }
@@ -148,10 +154,10 @@ impl Call<'_> {
         Provenance { instruction_known, lowest, reach, sinks }
     }
 
-    /// The tool itself as a sink: whether the run asks to do what it does to these values, which the user named.
-    fn action(&self, named: &[&Json]) -> SinkOrigin {
-        let asks = action::asks(self.key, self.tool, named, &|hash| self.is_said(Some(hash)));
-        let level = if asks { Level::Instruction } else { Level::Nowhere };
+    /// The tool itself as a sink: whether the run asks to do what it does.
+    fn action(&self, asks: bool) -> SinkOrigin {
+        let is_tool = || self.is_said(Some(action::tool(self.key, self.tool)));
+        let level = if asks || is_tool() { Level::Instruction } else { Level::Nowhere };
         let tool = Some(self.tool.to_owned());
         SinkOrigin { tool, ..SinkOrigin::new(TOOL.to_owned(), level) }
     }

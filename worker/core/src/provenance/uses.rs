@@ -6,20 +6,69 @@ use super::lookup::{Found, NOWHERE};
 use super::normal::Form;
 use super::search::is_word;
 use super::sinks::Argument;
-use super::{Level, action, extract};
+use super::{Level, Role, action, extract};
 use crate::json::Json;
 use crate::json::raw::RawObject;
 
 /// Words in the names of arguments that are amounts of money, and quantities of something else.
 const AMOUNTS: &str = "amount betrag budget cost costs fee price sum total";
-const QUANTITIES: &str = "count qty quantity replicas shares size units";
+const QUANTITIES: &str = "adults children copies count guests instances nodes passengers people persons qty quantity replicas \
+    seats shares size units";
 
 /// Words in the names of commands, and of other texts that a tool of high risk runs. A part of the user's text does more
 /// than the whole: `DELETE FROM t` of `DELETE FROM t WHERE id = 7`.
 const COMMANDS: &str = "argv cmd command program script shell sql";
 const QUERIES: &str = "jql manifest patch query statement where";
 
+/// Rights by themselves, in an argument with any name.
+const ANYONE: &str = "anyone everyone";
+
+/// The last words of the names of arguments that say what a tool does. `merge_method` says only how.
+const MODES: &str = "action command event method mode op operation";
+
 impl Call<'_> {
+    /// The arguments that say what the tool does, if its name does not and the schema lists their values: `method` with
+    /// `rerun_failed_jobs`.
+    pub(super) fn modes<'a, 'v>(&self, arguments: &'a [Argument<'v>]) -> Vec<&'a Argument<'v>> {
+        if !self.high_risk || !action::is_open(self.tool) {
+            return Vec::new();
+        }
+        let is_mode = |argument: &&Argument<'_>| {
+            let names = action::words(&argument.pointer);
+            let last = names.last().map_or("", String::as_str);
+            // The event of a webhook is what happens.
+            let is_review = || action::words(self.tool).iter().any(|word| word == "review");
+            argument.role == Role::Sink
+                && is_word(MODES, last)
+                && names.first().is_none_or(|first| first != "merge")
+                && (last != "event" || is_review())
+                && argument.value.as_str().is_some_and(|value| self.is_listed(argument, value))
+        };
+        arguments.iter().filter(is_mode).collect()
+    }
+
+    /// Whether the instruction asks for what the tool does to these values, which the user named. If arguments say what it
+    /// does, each of them must be asked for, but not `create` beside `approve`.
+    pub(super) fn asks(&self, modes: &[&Argument<'_>], named: &[&Json]) -> bool {
+        let is_said = |hash: u64| self.is_said(Some(hash));
+        let text = |mode: &Argument<'_>| mode.value.as_str().unwrap_or_default().to_owned();
+        let texts: Vec<String> = modes.iter().map(|mode| text(mode)).collect();
+        let is_mode = |value: &Json| modes.iter().any(|mode| std::ptr::eq(mode.value, value));
+        let named: Vec<&Json> = named.iter().copied().filter(|value| !is_mode(value)).collect();
+        let asks = |mode: &str| action::asks(self.key, (self.tool, mode), &named, &is_said);
+        let all_weak = texts.iter().all(|mode| action::is_weak(mode));
+        let mut strong = texts.iter().filter(|mode| all_weak || !action::is_weak(mode));
+        if texts.is_empty() { asks("") } else { strong.all(|mode| asks(mode)) }
+    }
+
+    /// Whether the tool takes no argument, and the call has none.
+    pub(super) fn takes_nothing(&self) -> bool {
+        let properties = self.schema.and_then(RawObject::parse).map(|it| it.object("properties"));
+        self.high_risk
+            && properties.is_some_and(|it| it.is_none_or(|it| it.names().next().is_none()))
+            && matches!(self.input, Json::Object(fields) if fields.is_empty())
+    }
+
     /// Where the value of an argument was found, if its [use](Self::each_use) is considered. The instruction can name a value only
     /// for another use, or name it for this one in another form.
     pub(super) fn used(&self, argument: &Argument<'_>, found: Found) -> Found {
@@ -84,9 +133,11 @@ impl Call<'_> {
                 let amount = amount.unwrap_or(form.as_bytes());
                 found(extract::money(self.key, amount), Some(extract::money(self.key, b"")));
             } else if is_quantity && is_number {
-                let counted = self.key.of_kind(b"\xff+", form.as_bytes());
+                let counted = extract::counted(self.key, form.as_bytes());
                 found(counted, Some(extract::money(self.key, form.as_bytes())));
-            } else if is_access && let Some((hash, is_more)) = extract::right(self.key, form) {
+            } else if (is_access || is_word(ANYONE, form))
+                && let Some((hash, is_more)) = extract::right(self.key, form)
+            {
                 found(hash, (!is_more).then_some(hash));
             }
         });
@@ -103,11 +154,15 @@ impl Call<'_> {
         let Some(state) = argument.value.as_str().filter(|_| !self.high_risk) else { return false };
         let has = |stem: &str| self.is_said(Form::new().of(stem).map(|form| self.key.hash(form)));
         let is_done = ["d", "ed"].iter().any(|end| state.strip_suffix(*end).is_some_and(has));
-        let listed = ["\"", state, "\""].concat();
-        is_done
-            && self.property(argument).is_some_and(|it| {
-                it.split_once("\"enum\"").is_some_and(|(_, names)| names.contains(&listed))
-            })
+        is_done && self.is_listed(argument, state)
+    }
+
+    /// Whether the schema lists a value of an argument.
+    fn is_listed(&self, argument: &Argument<'_>, value: &str) -> bool {
+        let listed = ["\"", value, "\""].concat();
+        self.property(argument).is_some_and(|it| {
+            it.split_once("\"enum\"").is_some_and(|(_, names)| names.contains(&listed))
+        })
     }
 
     /// What the tool's schema says about an argument.

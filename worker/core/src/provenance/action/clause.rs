@@ -14,7 +14,7 @@ use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path,
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or to a word of access, from a
 /// negation to `forget`, and from `write` or `tell` to where the text goes or what it is.
 const MAX_LIGHT_WORDS: usize = 4;
-const MAX_PHRASE_WORDS: usize = 6;
+const MAX_PHRASE_WORDS: usize = 8;
 const MAX_FORGET_WORDS: usize = 2;
 const MAX_SAVED_WORDS: usize = 12;
 
@@ -96,9 +96,11 @@ impl Clause<'_> {
             };
             // Where the verb is whose objects these are.
             let (mut found, mut begin) = (0, at);
+            // "Wirf bitte die alte Seite aus dem Wiki raus."
+            let reach = if next.is_empty() { MAX_SAVED_WORDS } else { MAX_PHRASE_WORDS };
             for (starts, actions) in TABLE.phrases.get(word.as_str()).into_iter().flatten() {
                 let starts = |it: usize| is_word(starts, self.get(it)) && self.is_gap(it, at);
-                if let Some(verb) = verbs(MAX_PHRASE_WORDS).find(|it| starts(*it)) {
+                if let Some(verb) = verbs(reach).find(|it| starts(*it)) {
                     found |= actions.split(' ').fold(0, |found, action| found | of_word(action));
                     // "Go back to 1.9.1."
                     begin = if word == "back" && next == "to" { at + 1 } else { verb };
@@ -136,6 +138,8 @@ impl Clause<'_> {
         let ends = next.is_empty() || is_in_any(&[&JOINS, &PREPOSITIONS, &TIMES], next);
         match (self.get(verb), self.get(at)) {
             ("kick", "off") => at == verb + 1,
+            // "Point shop.example.org at 198.51.100.20."
+            ("point", _) => is_path(self.get(verb + 1)),
             ("go", "back") => {
                 next == "to" && self.get(at + 2).contains(|it: char| it.is_ascii_digit())
             }
@@ -386,7 +390,9 @@ impl Clause<'_> {
         // "Write a summary of a.md to b.md" writes.
         let is_saved = || self.is(at, &["write"]) && near(MAX_SAVED_WORDS, &["into", "to"]);
         let is_report = || near(MAX_LIGHT_WORDS, &REPORTS) && !is_saved();
-        self.is(at, &ANSWERS) && (is_user || is_report())
+        self.is(at, &ANSWERS)
+            && !near(MAX_LIGHT_WORDS, &["cab", "taxi"])
+            && (is_user || is_report())
     }
 
     /// Finds negations. "forget" is one; "don't forget" is not.

@@ -7,8 +7,8 @@ use super::super::search::{has, is_in};
 use super::clause::Clause;
 use super::table::{Actions, TABLE, named, of_word};
 use super::vocabulary::{
-    ACCESS, BEGINS, DESCRIBES, DETERMINERS, EMPTIES, GIVES, JOINS, LOOKS, POLITE, PREPOSITIONS,
-    THESE, TIMES, WHOLE, WITH,
+    ACCESS, BEGINS, CONTENTS, DESCRIBES, DETERMINERS, EMPTIES, GIVES, JOINS, LOOKS, POLITE,
+    PREPOSITIONS, THESE, TIMES, WHOLE, WITH,
 };
 use super::words::{
     CLASSES, DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, Order, PLACE, RELATED,
@@ -22,7 +22,8 @@ const MAX_ORDER_WORDS: usize = 64;
 const PARTICLES: [&str; 4] = ["back", "down", "off", "up"];
 
 /// How verbs begin that take something out of another thing.
-const REMOVES: [&str; 6] = ["entfern", "kick", "quita", "remov", "retir", "rimuov"];
+const REMOVES: [&str; 10] =
+    ["boot", "entfern", "kick", "nimm", "quita", "remov", "retir", "rimuov", "take", "throw"];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
@@ -114,7 +115,9 @@ impl Clause<'_> {
                     continue;
                 }
                 let entry = (phrase.prepositions, owner.unwrap_or(word));
-                let is_head = is_object && self.is_plain(at) && !self.is_plain(at + 1);
+                let is_content = is_emptied && is_in(&CONTENTS, word);
+                let is_head =
+                    (is_object || is_content) && self.is_plain(at) && !self.is_plain(at + 1);
                 if is_head {
                     phrase.words.push((Part::Head, entry.0, entry.1));
                 }
@@ -232,8 +235,11 @@ impl Phrase<'_> {
             let is_related = class == RELATED;
             let (mut is_open, mut has_place, mut has_name) = (true, false, false);
             for &(part, prepositions, word) in &self.words {
-                let is_object =
-                    part == Part::Object || (part == Part::With && !is_related) || is_whole;
+                let is_object = part == Part::Object
+                        || (part == Part::With && !is_related)
+                        // "Upload it as a.csv."
+                        || (part == Part::As && class == MADE)
+                        || is_whole;
                 if class == MADE && is_path(word) {
                     words.add(HEAD, "file");
                 }

@@ -17,7 +17,7 @@ fn is_asked_for(instruction: &str, tool: &str, values: &[&str]) -> bool {
     let known: Hashes = stated(&KEY, instruction).into_iter().collect();
     let values: Vec<Json> = values.iter().map(|text| Json::String((*text).to_owned())).collect();
     let values: Vec<&Json> = values.iter().collect();
-    asks(&KEY, tool, &values, &|hash| known.contains(&hash))
+    asks(&KEY, (tool, ""), &values, &|hash| known.contains(&hash))
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_order_is_for_its_object_and_not_for_where_that_is() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 64] = [
+    let lists: [&[&str]; 65] = [
         &ABOUT,
         &ANSWERS,
         &ASKED,
@@ -147,6 +147,7 @@ fn lists_are_sorted() {
         &NOT_BESIDE,
         &NOUN_OR_VERB,
         &NUMBERED,
+        &CONTENTS,
         &PARTICIPLES,
         &PARTICLES,
         &POSTS,
@@ -204,11 +205,11 @@ fn lists_are_sorted() {
 #[test]
 fn a_plan_or_an_approver_names_a_tool() {
     let named = [tool(&KEY, "forge/merge_pull_request")];
-    assert!(asks(&KEY, "forge/merge_pull_request", &[], &|hash| named.contains(&hash)));
-    assert!(!asks(&KEY, "forge/close_pull_request", &[], &|hash| named.contains(&hash)));
+    assert!(asks(&KEY, ("forge/merge_pull_request", ""), &[], &|hash| named.contains(&hash)));
+    assert!(!asks(&KEY, ("forge/close_pull_request", ""), &[], &|hash| named.contains(&hash)));
     // A word of an instruction never has the hash of an action.
     let word = [KEY.hash(b"merge"), KEY.hash(b"#merge")];
-    assert!(!asks(&KEY, "forge/merge_pull_request", &[], &|hash| word.contains(&hash)));
+    assert!(!asks(&KEY, ("forge/merge_pull_request", ""), &[], &|hash| word.contains(&hash)));
 }
 
 #[test]

@@ -49,7 +49,8 @@ pub(super) const GIVEN: [&str; 6] = [
 
 /// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
 #[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 42] = [
+pub(super) const PHRASES: [(&str, &str, &str); 43] = [
+    ("point", "at to", "create update"),
     ("add append delete drop insert remove entferne ergänze füge lösche",
         "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
         "update"),
@@ -357,6 +358,12 @@ pub(super) const GRANTS: [&str; 2] = ["invite", "share"];
 pub(super) const EMPTIES: [&str; 14] = [
     "clean", "clear", "empty", "flush", "leere", "leeren", "purge", "svuota", "truncate", "vacía", "vide", "vider",
     "videz", "wipe",
+];
+
+/// What such a verb destroys as a whole: "purge the rows of t".
+#[rustfmt::skip]
+pub(super) const CONTENTS: [&str; 10] = [
+    "cache", "comments", "entries", "items", "keys", "logs", "messages", "records", "rows", "zeilen",
 ];
 
 /// What in a thing is the thing itself: "delete everything in /tmp/x".

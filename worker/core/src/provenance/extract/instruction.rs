@@ -6,7 +6,9 @@ use super::super::normal::{Form, month};
 use super::super::search::{decimal, has, is_one_of, is_word, lower, trim_end, trim_start};
 use super::delimited::each_delimited;
 use super::excluded::mentioned;
-use super::money::{CURRENCIES, amount, beside_currency, currency, is_amount, money};
+use super::money::{
+    CURRENCIES, amount, beside_currency, counted, currency, in_words, is_amount, money,
+};
 use super::rights::granted;
 use super::scan::{Kind, scan};
 use super::text::{Reader, sorted};
@@ -76,6 +78,9 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     for (at, word) in words.iter().enumerate() {
         let (previous, next) = (get(at.checked_sub(1)), get(Some(at + 1)));
         granted(key, &words, at).into_iter().for_each(&mut *take);
+        if let Some(number) = in_words(bare(word)) {
+            take(counted(key, number.to_string().as_bytes()));
+        }
         if !is_unit(next) && !is_part(&numbers, place(&flat, word)) {
             each_part(word, &mut |part| form.each(part, &mut |form| take(key.hash(form))));
             let amount = amount(previous, word, next);

@@ -17,7 +17,7 @@ mod words;
 
 pub(super) use delimited::delimited;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
-pub(super) use money::money;
+pub(super) use money::{counted, money};
 pub(super) use rights::{is_access, right};
 pub use scan::each_link;
 pub use text::text;

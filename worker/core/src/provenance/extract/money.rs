@@ -38,14 +38,23 @@ pub fn currency(word: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Numbers in words, as they are written before a currency: from 1 to 12, and the tens from 20 on. Each in two languages.
-const NUMBERS: &str = "one ein two zwei three drei four vier five fünf six sechs seven sieben eight acht nine neun ten zehn \
-    eleven elf twelve zwölf twenty zwanzig thirty dreißig forty vierzig fifty fünfzig sixty sechzig seventy siebzig eighty \
-    achtzig ninety neunzig";
+/// Numbers in words: from 1 to 12, and the tens from 20 on. Each in four languages.
+const NUMBERS: &str = "one ein un uno two zwei deux dos three drei trois tres four vier quatre cuatro five fünf cinq cinco six sechs \
+    six seis seven sieben sept siete eight acht huit ocho nine neun neuf nueve ten zehn dix diez eleven elf onze once \
+    twelve zwölf douze doce twenty zwanzig vingt veinte thirty dreißig trente treinta forty vierzig quarante cuarenta fifty \
+    fünfzig cinquante cincuenta sixty sechzig soixante sesenta seventy siebzig soixante-dix setenta eighty achtzig \
+    quatre-vingts ochenta ninety neunzig quatre-vingt-dix noventa";
 
-fn in_words(word: &str) -> Option<usize> {
-    let at = NUMBERS.split(' ').position(|number| is_same(number, word))? / 2;
+/// The number that a word is.
+pub fn in_words(word: &str) -> Option<usize> {
+    let at = NUMBERS.split(' ').position(|number| is_same(number, word))? / 4;
     Some(if at < 12 { at + 1 } else { (at - 10) * 10 })
+}
+
+/// The hash that says that an instruction counts something with a number: 2 of "two tickets". No value has such a hash.
+#[must_use]
+pub fn counted(key: &ValueKey, form: &[u8]) -> u64 {
+    key.of_kind(b"\xff+", form)
 }
 
 /// The number of a word that has a currency in it or beside it, as other texts write it: `1200` of `€1.200` and of "1.200

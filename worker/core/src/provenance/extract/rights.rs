@@ -6,20 +6,38 @@ use super::words::bare;
 
 /// Rights by their words, with one name for those that are equal. Sorted.
 #[rustfmt::skip]
-const RIGHTS: [(&str, &str); 22] = [
-    ("admin", "admin"), ("administrator", "admin"), ("anyone", "anyone"), ("edit", "write"), ("editor", "write"),
-    ("everyone", "everyone"), ("full", "full"), ("maintain", "maintain"), ("maintainer", "maintain"),
-    ("manager", "manager"), ("owner", "owner"), ("public", "public"), ("pull", READ), ("push", "write"),
-    ("read", READ), ("read-only", READ), ("reader", READ), ("root", "root"), ("view", READ), ("viewer", READ),
-    ("write", "write"), ("writer", "write"),
+const RIGHTS: [(&str, &str); 53] = [
+    ("admin", "admin"), ("administrator", "admin"), ("anyone", "anyone"), ("anzusehen", READ), ("bearbeiten", WRITE),
+    ("change", WRITE), ("comment", COMMENT), ("commentator", COMMENT), ("commenter", COMMENT),
+    ("commenting", COMMENT), ("edit", WRITE), ("editable", WRITE), ("editar", WRITE), ("editing", WRITE), ("editor", WRITE),
+    ("escritura", WRITE), ("everyone", "everyone"), ("full", "full"), ("kommentieren", COMMENT), ("lectura", READ),
+    ("lecture", READ), ("leer", READ), ("leserechte", READ), ("lesezugriff", READ), ("lire", READ), ("look", READ),
+    ("maintain", "maintain"), ("maintainer", "maintain"), ("manager", "manager"), ("modifier", WRITE),
+    ("modify", WRITE), ("open", READ), ("owner", "owner"), ("public", "public"), ("pull", READ), ("push", WRITE),
+    ("read", READ), ("read-only", READ), ("readable", READ), ("reader", READ), ("reading", READ), ("root", "root"),
+    ("schreibrechte", WRITE), ("schreibzugriff", WRITE), ("see", READ), ("view", READ), ("viewable", READ),
+    ("viewer", READ), ("viewing", READ), ("visible", READ), ("write", WRITE), ("writer", WRITE), ("écriture", WRITE),
 ];
 const READ: &str = "read";
+const WRITE: &str = "write";
+const COMMENT: &str = "comment";
 
 /// Words before a right that is granted, with `a` or `an` between; words directly before or after it, which are also in the
-/// names of arguments; and verbs before it, with a few words between.
-const AS: &str = "als as como create erstelle eröffne make new zum zur";
-const ACCESS: &str = "access level permission permissions privacy privileges rights role scope sharing visibility zugriff";
+/// names of arguments; verbs before it, with a few words between; and verbs before what somebody is to do: "let Anna edit
+/// it".
+const AS: &str = "als as como comme create erstelle eröffne make new zum zur";
+const ACCESS: &str = "access acceso accesso accès level permission permissions privacy privileges rechte rights role scope \
+    sharing visibility zugriff";
 const GRANTS: &str = "change gib give grant mache make promote set upgrade";
+const LETS: &str = "able allow allows let lets so damit";
+const DOES: &str = "bearbeiten change comment edit editar kommentieren leer lire look modifier modify open read see view write";
+
+/// Words between two words for a right that say for whom it is: "readable for anyone".
+const FOR: &str = "for to with";
+const OPENS: &str = "access editable open public readable share viewable visible";
+
+/// Rights that are one word: "gib Anna Leserechte".
+const WHOLE: &str = "leserechte lesezugriff schreibrechte schreibzugriff";
 
 /// Words from `make` to the right: "make Anna Weber an admin".
 const MAX_RIGHT_WORDS: usize = 6;
@@ -27,7 +45,8 @@ const MAX_RIGHT_WORDS: usize = 6;
 /// The hash that says that an instruction grants the right that one of its words is.
 pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
     let word = |at: usize| words.get(at).map_or("", |word| bare(word));
-    let (right, _) = right(key, word(at))?;
+    let own = word(at);
+    let (right, _) = right(key, own)?;
     // "She is a guest, and reports to an admin."
     let is_end = |word: &&&str| word.ends_with(['.', ',', ';', '!', '?', ')']);
     let before = words.get(at.saturating_sub(MAX_RIGHT_WORDS)..at).unwrap_or_default();
@@ -40,7 +59,12 @@ pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
         || is_word(ACCESS, last)
         || before.get(usize::from(is_article)).is_some_and(|word| is_word(AS, word))
         || (last != "the" && any(GRANTS))
-        || (last == "to" && any(ACCESS));
+        || (last == "to" && any(ACCESS))
+        // "Accès en écriture."
+        || before.get(1).is_some_and(|word| is_word(ACCESS, word))
+        || (is_word(DOES, own) && last != "i" && any(LETS))
+        || (is_word("anyone everyone", own) && is_word(FOR, last) && any(OPENS))
+        || is_word(WHOLE, own);
     is_granted.then_some(right)
 }
 

@@ -9,19 +9,20 @@ const NUMBER_DIGITS: std::ops::RangeInclusive<usize> = 7..=19;
 /// Letters and digits of an IBAN (ISO 13616).
 const IBAN_BYTES: std::ops::RangeInclusive<usize> = 15..=34;
 
+/// The names of the months in English, German, French and Spanish. Of an English one, three letters are enough.
 const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    "january januar jänner janvier enero",
+    "february februar février febrero",
+    "march märz mars marzo",
+    "april avril abril",
+    "may mai mayo",
+    "june juni juin junio",
+    "july juli juillet julio",
+    "august août agosto",
+    "september septembre septiembre",
+    "october oktober octobre octubre",
+    "november novembre noviembre",
+    "december dezember décembre diciembre",
 ];
 
 /// A short text.
@@ -177,7 +178,8 @@ fn without_currency(text: &[u8]) -> &[u8] {
 /// A date with a year of four digits, whose day and month cannot be confused, as `2026-11-22`.
 fn date(text: &[u8]) -> Option<Short> {
     let is_gap = |byte: &u8| matches!(byte, b' ' | b'-' | b'/' | b'.' | b',');
-    let mut parts = text.split(is_gap).filter(|part| !part.is_empty() && *part != b"of");
+    let mut parts =
+        text.split(is_gap).filter(|part| !part.is_empty() && !matches!(*part, b"of" | b"de"));
     let (Some(a), Some(b), Some(c), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
@@ -223,13 +225,16 @@ fn year(text: &[u8]) -> Option<&[u8]> {
     (text.len() == 4 && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
 
-/// The number of a month from its English name in lower case, of which three letters are enough.
+/// The number of a month from its name in lower case.
 // Inlined into each caller, it takes much more code.
 #[inline(never)]
 pub fn month(text: &[u8]) -> Option<u8> {
-    let begun = text.first_chunk::<3>()?;
-    let at = MONTHS.iter().position(|month| month.as_bytes().starts_with(begun))?;
-    MONTHS.get(at).filter(|month| month.as_bytes().starts_with(text))?;
+    let is_name = |names: &str| {
+        let is_short = text.len() > 2
+            && names.split(' ').next().is_some_and(|it| it.as_bytes().starts_with(text));
+        is_short || names.split(' ').any(|name| name.as_bytes() == text)
+    };
+    let at = MONTHS.iter().position(|names| is_name(names))?;
     u8::try_from(at + 1).ok()
 }
 
