@@ -20,6 +20,7 @@ mod properties;
 mod provenance;
 mod provenance_calls;
 mod provenance_values;
+mod provenance_worded;
 mod proxied;
 mod purity;
 mod registry;

@@ -12,6 +12,7 @@
 mod actions;
 mod clause;
 mod objects;
+mod phrases;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,9 @@ use crate::json::Json;
 use actions::ACTIONS;
 use table::{Actions, TABLE, is_phrase, named, noun, of_word, respelled};
 use text::of_text;
-use vocabulary::{BEGINS, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK};
+use vocabulary::{
+    BEGINS, CANCELLED, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK,
+};
 use words::{
     DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, ORDERED, PLACE, RELATED, USED,
     of_verb, parts, same,
@@ -261,6 +264,12 @@ fn verb(words: &[String]) -> Option<(u8, &str, Actions)> {
     let (rank, word, action) = ranked.min_by_key(|(rank, ..)| *rank)?;
     let also = match action {
         run if run == named("run") && any(&PIPELINES) => named("deploy"),
+        // `remove_user_from_group`.
+        delete if delete == named("delete") && any(&["group", "groups", "team"]) => named("revoke"),
+        // `delete_event`.
+        delete if delete == named("delete") && any(&CANCELLED) => named("cancel"),
+        // `write_query`.
+        _ if any(&["query", "sql"]) => named("run"),
         // `create_or_update_file`.
         _ if any(&["or"]) && any(&["create"]) => named("create"),
         _ => 0,

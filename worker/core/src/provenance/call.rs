@@ -95,7 +95,8 @@ impl Call<'_> {
         }
         let mut sinks = Vec::new();
         let (mut named, mut all_own) = (Vec::new(), self.reach == Reach::BySinks);
-        for argument in arguments.iter().filter(|argument| !self.is_left_out(argument)) {
+        let is_left_out = |it: &Argument<'_>| self.is_left_out(it) || self.is_usual(it);
+        for argument in arguments.iter().filter(|it| !is_left_out(it)) {
             if let Some(origin) = self.origin(argument, &arguments) {
                 if argument.role == Role::Sink
                     && origin.level == Level::Instruction

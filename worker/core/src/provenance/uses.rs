@@ -61,6 +61,13 @@ impl Call<'_> {
         if texts.is_empty() { asks("") } else { strong.all(|mode| asks(mode)) }
     }
 
+    /// Whether an argument says what holds if it is left out: the calendar `primary`, or `me` as the user.
+    pub(super) fn is_usual(&self, argument: &Argument<'_>) -> bool {
+        let usual = matches!(argument.pointer.as_str(), "/calendarId" | "/calendar_id")
+            && argument.value.as_str() == Some("primary");
+        usual || (argument.pointer == "/userId" && argument.value.as_str() == Some("me"))
+    }
+
     /// Whether the tool takes no argument, and the call has none.
     pub(super) fn takes_nothing(&self) -> bool {
         let properties = self.schema.and_then(RawObject::parse).map(|it| it.object("properties"));

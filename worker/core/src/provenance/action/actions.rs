@@ -4,28 +4,28 @@
 /// tool whose name has a word does the action of this name, otherwise the first action that has the word. The regular
 /// forms of English are not listed. A word in Chinese or Japanese is found anywhere in a text.
 #[rustfmt::skip]
-pub(super) const ACTIONS: [(&str, &str); 46] = [
+pub(super) const ACTIONS: [(&str, &str); 47] = [
     ("refund", "refund reimburse repay repaid erstatten erstatte erstattet zurückzahlen rembourser rembourse \
         remboursez reembolsar reembolsa reembolse devolver devuelve rimborsare rimborsa rimborsate terugbetalen 退款 \
         退还 返金 払い戻 erstattest devuélvele retourne rembourses верни zwróć"),
     ("merge", "merge squash mergen zusammenführen fusionner fusionne fusionnez fusionar \
-        fusiona mesclar mescle unire unisci fondere samenvoegen 合并 合併 マージ land combine mergst merger mergea смержи слей scal"),
+        fusiona mesclar mescle unire unisci fondere samenvoegen 合并 合併 マージ land combine mergst merger mergea смержи слей scal reinmergen merg zmerguj reinnehmen"),
     ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger reenviar \
         reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送 forwarde weiterleite renvoie redirige reenvíe przekaż перешли"),
     ("delete", "delete remove erase clean clear purge wipe destroy discard trash empty rid uninstall unlink \
-        truncate scrap cancel löschen lösche lösch gelöscht entfernen entferne entfernt leeren leere supprimer supprime \
+        truncate scrap löschen lösche lösch gelöscht entfernen entferne entfernt leeren leere supprimer supprime \
         supprimez effacer efface effacez enlever enlève vider borrar borra borre eliminar elimina elimine quitar \
         quita suprimir apagar apague excluir exclua exclui remover remova eliminare cancellare cancella rimuovere \
-        rimuovi svuota verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去 bin flush nuke ditch rm drop vernichte vernichten schmeiß schmeiße enlevez vide videz borren suprime suprima vacía vaciar elimínalo bórralo удали сотри usuń skasuj"),
+        rimuovi svuota verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去 bin flush nuke ditch rm drop vernichte vernichten schmeiß schmeiße enlevez vide videz borren suprime suprima vacía vaciar elimínalo bórralo удали сотри usuń skasuj toss dispose"),
     ("cancel", "cancel annul void abort stop end delete remove unbook stornieren storniere absagen streichen \
         streiche kündigen kündige abbestellen annuler annule annulez résilier résilie cancelar cancela cancele anular \
-        anula annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約 scratch storniert annulliere annullieren décommande décommander anulen cancelen отмени anuluj odwołaj"),
+        anula annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約 scratch storniert annulliere annullieren décommande décommander anulen cancelen отмени anuluj odwołaj stornier kill löschen lösche lösch supprimer supprime eliminar elimina borrar borra abbrechen wstrzymaj termina terminar finaliza interrumpe interrumpir interrompre interromps halt discontinue suspende"),
     ("pay", "pay payout paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen überweise \
         überweist bezahlen bezahle zahlen zahle begleichen begleiche schicken schicke sende payer paye payez paie virer \
         vire virez régler règle réglez verser verse envoyer envoie pagar paga pague transferir transfiere transfere \
         transfira enviar envía envia abonar abona pagare pagate bonificare bonifica trasferire trasferisci inviare \
         invia versare versa betalen betaal overmaken overboeken stuur 支付 付款 转账 轉帳 汇款 匯款 付给 缴费 転帳 振り込 \
-        支払 払って 送金 disburse begleich zahl überweis bezahl rembourse acquitte abone liquida liquidar оплати заплати zapłać przelej opłać"),
+        支払 払って 送金 disburse begleich zahl überweis bezahl rembourse acquitte abone liquida liquidar оплати заплати zapłać przelej opłać move"),
     ("buy", "buy bought purchase order reorder procure restock kaufen kaufe kauf bestellen bestelle bestell acheter \
         achète achetez commander commande commandez comprar compra compre pedir pide encargar encomendar encomende \
         comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 订购 下单 購入 買って 注文 commandes encarga adquirir adquiere закажи купи kup zamów"),
@@ -42,32 +42,32 @@ pub(super) const ACTIONS: [(&str, &str); 46] = [
     ("share", "share grant give given allow let permit invite add access able entitle authorize authorise teilen \
         teile freigeben erlauben erlaube gib geben gewähren erteilen erteile partager partage partagez donner donne \
         donnez autoriser autorise compartir comparte comparta dar conceder concede otorgar compartilhar compartilhe \
-        partilhar condividere condividi concedi concedere delen deel geven geef toegang 共享 分享 授予 授权 共有 付与 許可 freigib berechtige berechtigen gewähre accorde accorder autoriza поделись udostępnij"),
+        partilhar condividere condividi concedi concedere delen deel geven geef toegang 共享 分享 授予 授权 共有 付与 許可 freigib berechtige berechtigen gewähre accorde accorder autoriza поделись udostępnij dale zugriff zugang rechte rights accès acceso"),
     ("invite", "invite add join give grant share let allow access onboard einladen lade lädt hinzufügen füge inviter \
         invitez ajouter ajoute invitar invita convidar convide adicionar invitare aggiungi uitnodigen toevoegen \
-        邀请 邀請 添加 加入 招待 追加 ladet añade convida пригласи zaproś"),
+        邀请 邀請 添加 加入 招待 追加 ladet añade convida пригласи zaproś gib geben donne donner donnez dar dale concede accorde zugriff zugang rechte rights accès acceso gewähre able füg hol hole"),
     ("revoke", "revoke withdraw rescind remove delete kick expel strip cancel widerrufen widerrufe entziehen \
         entziehe entfernen entferne révoquer révoque retirer retire revocar revoca revogar revogue retirar revocare \
         togliere togli rimuovi intrekken verwijder 撤销 撤回 取消 移除 取り消 剥奪 invalidate detach entzieh retirez révoquez revoque expulsa expulsar вышвырни исключи wyrzuć"),
     ("ban", "ban block suspend lock freeze mute disable deactivate sperren sperre blockieren blockiere bannir bloquer \
         bloque bloquear bloquea bloqueie bloccare blocca blokkeren blokkeer 封禁 屏蔽 冻结 ブロック 凍結 blacklist sperr bannen banne verbanne bannis expulse заблокируй zablokuj"),
     ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
-        desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効 disarm deaktivier abschalte deaktivierst désactivez desactive inhabilita отключи выключи wyłącz"),
+        desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効 disarm deaktivier abschalte deaktivierst désactivez desactive inhabilita отключи выключи wyłącz lock"),
     ("reset", "reset revert rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
         reimpostare resetten 重置 恢复 リセット reinitialize réinitialisez restablece restablezca сбрось zresetuj"),
     ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere entsperren \
         entsperre activer active débloquer activar activa desbloquear ativar ative attivare attiva sbloccare activeren \
-        启用 解锁 激活 有効 解除 arm reenable einschalten freischalten activez débloquez habilita habilitar разблокируй включи włącz odblokuj"),
+        启用 解锁 激活 有効 解除 arm reenable einschalten freischalten activez débloquez habilita habilitar разблокируй включи włącz odblokuj entriegle entriegeln allume allumer enciende"),
     ("deploy", "deploy release upgrade rollout ausrollen bereitstellen deploye \
         déployer déploie desplegar despliega implantar implante distribuire distribuisci uitrollen 部署 上线 デプロイ 展開 ship redeploy promote ausliefern ausrollt déployez despliegue разверни задеплой wdróż"),
     ("restart", "restart reboot relaunch neustarten redémarrer redémarre reiniciar reinicia reinicie riavviare riavvia \
         herstarten 重启 重新启动 再起動 bounce powercycle restartet relance relancer relancez redémarrez перезапусти перезагрузи zrestartuj"),
     ("stop", "stop kill terminate shut shutdown end abort halt cancel pause stoppen stoppe beenden beende arrêter arrête arrêtez \
-        parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して anhalten stopp detenga pare останови zatrzymaj"),
+        parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して anhalten stopp detenga pare останови zatrzymaj interrumpe interrumpir interrompre interromps discontinue éteins éteindre apaga"),
     ("close", "close resolve finish complete end shut schließen schließe fermer ferme fermez clore cerrar cierra cierre \
         fechar feche chiudere chiudi sluiten sluit afsluiten 关闭 關閉 解决 クローズ 閉じ schließ clôture clôturer clôturez закрой zamknij"),
     ("run", "run ran execute start launch trigger invoke rerun ausführen starten starte exécuter exécute lancer lance \
-        lancez ejecutar ejecuta ejecute executar execute iniciar eseguire esegui avviare avvia uitvoeren 运行 执行 启动 実行 起動 exec retry retrigger fire führe startet exécutez démarre démarrer corre correr lanza lanzar arranca arrancar запусти uruchom"),
+        lancez ejecutar ejecuta ejecute executar execute iniciar eseguire esegui avviare avvia uitvoeren 运行 执行 启动 実行 起動 exec retry retrigger fire führe startet exécutez démarre démarrer corre correr lanza lanzar arranca arrancar запусти uruchom dispatch"),
     ("charge", "charge bill debit collect invoice abbuchen belasten facturer débiter cobrar cobra faturar addebitare \
         fatturare factureren 收费 扣款 請求 kassiere fakturiere fakturieren encaisse encaisser prélève prélever"),
     ("withdraw", "withdraw withdrew abheben auszahlen retirer retirar sacar prelevare opnemen 提现 取款 引き出"),
@@ -84,11 +84,11 @@ pub(super) const ACTIONS: [(&str, &str); 46] = [
     ("overwrite", "overwrite upload write wrote written save store replace update edit change put add append record fix fill \
         set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze écrire écris \
         écrivez enregistrer enregistre remplacer escribir escribe guardar reemplazar escrever escreva salvar salve \
-        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere schreibt notiere notieren mets sauvegarde sauvegarder guarde edita запиши сохрани zapisz"),
+        substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere schreibt notiere notieren mets sauvegarde sauvegarder guarde edita запиши сохрани zapisz guarda make push commit export dump download exportiere"),
     ("add", "add include append insert attach put register enroll invite join give grant share let allow access able \
         create hinzufügen füge ergänzen ergänze eintragen gib geben ajouter ajoute ajoutez donner donne añadir añade \
         agregar agrega invitar adicionar adicione acrescentar aggiungere aggiungi toevoegen voeg geef 添加 增加 加入 新增 \
-        追加 加えて trag trage hänge hängen rajoute rajouter añada добавь dodaj"),
+        追加 加えて trag trage hänge hängen rajoute rajouter añada добавь dodaj füg assign"),
     ("create", "create add make made new open build built generate write draft start register raise set schedule \
         prepare erstellen erstelle anlegen lege eröffnen machen mache schreibe créer crée créez faire ouvrir rédiger \
         crear crea cree hacer haz abrir criar crie fazer faça creare fare apri maken maak aanmaken 创建 建立 新建 制作 作成 \
@@ -104,7 +104,7 @@ pub(super) const ACTIONS: [(&str, &str); 46] = [
         schreibe schreib antworten antworte mailen maile sagen sage sag informieren envoyer envoie envoyez écrire écris \
         répondre réponds dire dis enviar envía envia envie manda mandar escribir escribe responder responde dile decir \
         mande escrever escreva responda inviare invia mandare scrivere scrivi rispondere rispondi dì sturen stuur \
-        schrijven schrijf antwoorden 发送 发给 寄给 回复 告诉 通知 送信 送って 送り 返信 伝え schickt verschicke verschicken versende versenden отправь напиши wyślij napisz"),
+        schrijven schrijf antwoorden 发送 发给 寄给 回复 告诉 通知 送信 送って 送り 返信 伝え schickt verschicke verschicken versende versenden отправь напиши wyślij napisz verschick"),
     ("publish", "publish post release announce veröffentlichen veröffentliche publier publie publiez publicar publica \
         pubblicare publiceren publiceer plaats 发布 發佈 公開 投稿 опубликуй opublikuj"),
     ("schedule", "schedule plan set arrange book block create planen plane planifier planifie programmer programar \
@@ -121,4 +121,87 @@ pub(super) const ACTIONS: [(&str, &str); 46] = [
     ("scale", "scale resize skalieren skaliere escalar escala redimensionner"),
     ("dispute", "dispute contest challenge anfechten beanstande beanstanden conteste contester disputar disputa impugnar"),
     ("fulfill", "fulfill fulfil ship dispatch expédie expédier despacha"),
+    ("finalize", "finalize abschließen finaliser finaliza finalizar finalizuj"),
+];
+
+/// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
+#[rustfmt::skip]
+pub(super) const PHRASES: [(&str, &str, &str); 71] = [
+    ("nimm", "aus", "remove"),
+    ("point", "at to", "create update"),
+    ("add append delete drop insert remove entferne ergänze füge lösche",
+        "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
+        "update"),
+    ("assign give grant make promote set change turn gib mache mach",
+        "admin administrator editor maintainer member moderator owner private public readable editable visible role viewer \
+        access permission rolle",
+        "role"),
+    ("push", "production prod live", "deploy"),
+    ("bring get put ship take", "production prod", "deploy"),
+    ("bring go put", "live", "publish"),
+    ("mets", "ligne", "publish"),
+    ("roll", "out", "deploy"),
+    ("go revert roll", "back", "reset"),
+    ("mach", "rückgängig", "reset"),
+    ("setz setze", "zurück", "reset"),
+    ("power shut spin switch turn", "off down", "disable stop"),
+    ("fahr fahre", "herunter runter", "stop"),
+    ("schalt schalte stell stelle", "ab aus", "disable stop"),
+    ("power switch turn", "on", "enable start"),
+    ("schalt schalte", "ein frei", "enable"),
+    ("boot bring fire spin", "up", "start"),
+    ("kick", "off", "start"),
+    ("führ führe", "aus", "run"),
+    ("stoß stoße", "an", "run"),
+    ("sag sage", "ab", "cancel"),
+    ("call", "off", "cancel"),
+    ("nimm schmeiß schmeiße wirf", "raus weg", "delete"),
+    ("chuck throw toss", "away out", "delete"),
+    ("take", "off out", "remove"),
+    ("take", "down", "delete"),
+    ("chuck drag move put send throw toss leg lege schmeiß verschieb verschiebe wirf mets mueve envía",
+        "bin trash papierkorb corbeille papelera", "delete"),
+    ("kill", "pod pods", "delete"),
+    ("boot throw", "from out", "kick"),
+    ("kick", "out", "kick"),
+    ("bring get pull put", "into", "invite"),
+    ("nimm put", "auf in", "invite"),
+    ("bring", "back", "restore"),
+    ("sign", "off", "approve"),
+    ("gib", "frei", "approve"),
+    ("nimm", "an", "accept"),
+    ("lehn lehne weis weise", "ab zurück", "reject"),
+    ("turn", "down", "reject"),
+    ("allow open permit", "ingress port ports", "authorize"),
+    ("leg lege speicher speichere", "ab", "save"),
+    ("save store", "beneficiary contact payee recipient", "add"),
+    ("bring bump increase lower put raise reduce set", "instances nodes replicas", "scale"),
+    ("make", "admin collaborator editor maintainer member owner viewer", "invite share"),
+    ("breche brich", "ab", "cancel"),
+    ("schmeiß wirf", "aus", "kick"),
+    ("meld melde", "ab", "unsubscribe"),
+    ("give pay", "back", "refund"),
+    ("fire", "off", "send"),
+    ("start starte", "neu", "restart"),
+    ("call", "endpoint function lambda", "run"),
+    ("schließ schließe", "auf", "unlock"),
+    ("roll rolle spiel spiele", "aus ein", "deploy"),
+    ("dispose", "of", "delete"),
+    ("reverse", "charge payment transaction", "refund"),
+    ("return", "money", "refund"),
+    ("schließ schließe", "ab", "finalize"),
+    ("invalidate", "cache", "delete"),
+    ("open", "door", "unlock"),
+    ("mach mache", "auf", "open unlock"),
+    ("mach mache", "zu", "close"),
+    ("bring get put", "onto", "deploy"),
+    ("put stell stelle", "online", "publish"),
+    ("hol hole", "in", "invite"),
+    ("get take", "off", "unsubscribe"),
+    ("schick schicke send", "einladung invitation invite", "invite"),
+    ("launch start", "campaign", "send"),
+    ("leg lege", "an", "create save"),
+    ("mach mache make", "public", "publish"),
+    ("tear", "down", "delete"),
+    ("flag mark", "dispatched fulfilled shipped", "fulfill"),
 ];

@@ -1,22 +1,22 @@
 //! What the words between two punctuation marks ask for.
 
-use super::super::search::{has, is_in, is_word};
-use super::table::{Actions, TABLE, is_phrase, named, noun, of_word};
+use super::super::search::is_in;
+use super::table::{Actions, TABLE, base, is_phrase, named, noun, of_word};
 use super::vocabulary::{
-    ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DETERMINERS, DOING, DROPPED,
-    ENTITLED, FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY, NO_WAY,
-    NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, OPENED, PARTICIPLES, PARTICLES,
-    POLITE, POSTS, PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, SENDS,
-    SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
+    ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DEEDS, DETERMINERS, DOING,
+    ENTITLED, FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY,
+    NO_WAY, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, OPENED, PARTICIPLES,
+    POLITE, PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS,
+    RESUMES, RIGHTS_ONLY, SENDS, SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
 };
 use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path, is_value};
 
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or to a word of access, from a
 /// negation to `forget`, and from `write` or `tell` to where the text goes or what it is.
 const MAX_LIGHT_WORDS: usize = 4;
-const MAX_PHRASE_WORDS: usize = 8;
+pub(super) const MAX_PHRASE_WORDS: usize = 8;
 const MAX_FORGET_WORDS: usize = 2;
-const MAX_SAVED_WORDS: usize = 12;
+pub(super) const MAX_SAVED_WORDS: usize = 12;
 
 /// Words from a verb such as `send` to an amount of money.
 const MAX_MONEY_WORDS: usize = 5;
@@ -86,28 +86,19 @@ impl Clause<'_> {
                 let name = (at + 1..at + 3).find(|it| !self.is(*it, &DETERMINERS));
                 name.into_iter().for_each(|it| asked.name(USED, self.get(it)));
             }
-            let verbs = |count: usize| {
-                // "Get back to me" gives nothing back.
-                let end = at.saturating_sub(usize::from(
-                    word == "back" && !self.has_before(at, 1, &["go", "revert", "roll"]),
-                ));
-                let orders = &orders;
-                (at.saturating_sub(count)..end).filter(|it| orders.get(*it) == Some(&true))
-            };
-            // Where the verb is whose objects these are.
-            let (mut found, mut begin) = (0, at);
-            // "Wirf bitte die alte Seite aus dem Wiki raus."
-            let reach = if next.is_empty() { MAX_SAVED_WORDS } else { MAX_PHRASE_WORDS };
-            for (starts, actions) in TABLE.phrases.get(word.as_str()).into_iter().flatten() {
-                let starts = |it: usize| is_word(starts, self.get(it)) && self.is_gap(it, at);
-                if let Some(verb) = verbs(reach).find(|it| starts(*it)) {
-                    found |= actions.split(' ').fold(0, |found, action| found | of_word(action));
-                    // "Go back to 1.9.1."
-                    begin = if word == "back" && next == "to" { at + 1 } else { verb };
-                }
+            let (mut found, mut begin) = self.of_phrase(at, &orders);
+            let is_noun = self
+                .verbs(at, MAX_LIGHT_WORDS, &orders)
+                .any(|it| self.is_light(it, word) && !(it..at).any(|it| self.is(it, &ABOUT)))
+                // "Get the taxi receipt."
+                && !(matches!(word.as_str(), "cab" | "taxi") && self.is_plain(at + 1));
+            // "A refund for pi_7", "comment on PR 12".
+            if (is_noun
+                && is_in_any(&[&ABOUT, &["de", "del", "du", "für", "para", "pour", "von"]], next))
+                || (word == "comment" && next == "on")
+            {
+                begin = at + 1;
             }
-            let is_noun = verbs(MAX_LIGHT_WORDS)
-                .any(|it| self.is_light(it, word) && !(it..at).any(|it| self.is(it, &ABOUT)));
             if is_noun {
                 found |= noun(word);
             }
@@ -130,38 +121,6 @@ impl Clause<'_> {
         if !has_verb && let Some(order) = last {
             self.add_more(order, self.is_new(0), &mut asked.words);
         }
-    }
-
-    /// Whether a verb and a later word belong together: "roll out 1.2", "roll 1.2 out", but not "turn in the report on Friday".
-    fn is_gap(&self, verb: usize, at: usize) -> bool {
-        let next = self.get(at + 1);
-        let ends = next.is_empty() || is_in_any(&[&JOINS, &PREPOSITIONS, &TIMES], next);
-        match (self.get(verb), self.get(at)) {
-            ("kick", "off") => at == verb + 1,
-            // "Point shop.example.org at 198.51.100.20."
-            ("point", _) => is_path(self.get(verb + 1)),
-            ("go", "back") => {
-                next == "to" && self.get(at + 2).contains(|it: char| it.is_ascii_digit())
-            }
-            // Of a server, this is another action.
-            ("take", "down") => (0..self.words.len()).any(|it| self.is(it, &POSTS)),
-            // "Out of the trash."
-            (_, "bin" | "papierkorb" | "trash") => {
-                self.has_before(at, 2, &["den", "in", "into", "to"])
-            }
-            (_, word) => !is_in(&PARTICLES, word) || at == verb + 1 || ends,
-        }
-    }
-
-    /// Whether the user needs a new thing: "I need a payment link".
-    fn is_needed(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).map_or("", |it| self.get(it));
-        matches!(self.get(at), "brauche" | "brauchen" | "like" | "necesito" | "need" | "want")
-            && matches!(before, "" | "i" | "i'd" | "ich" | "we" | "we'd" | "wir")
-            && matches!(
-                self.get(at + 1),
-                "a" | "an" | "another" | "ein" | "eine" | "einen" | "new" | "un" | "una"
-            )
     }
 
     /// Whether the user only says what is to be done after something that a person does: "only merge it after I approved it".
@@ -203,20 +162,7 @@ impl Clause<'_> {
         if self.is(at, &SENDS) && !self.has_money(at) {
             found &= !named("pay");
         }
-        let next = self.get(at + 1);
-        let any = |list: &[&str]| (at + 1..=at + MAX_PHRASE_WORDS).any(|it| self.is(it, list));
-        let is_other = match self.get(at) {
-            // "Ich bin da."
-            "bin" => !(is_value(next) || is_in_any(&[&DETERMINERS, &THESE], next)),
-            // "Drop a line to Anna", "drop a.md in the channel".
-            "drop" => {
-                any(&["into", "line", "mail", "message", "note", "off", "to"])
-                    || (any(&["in"]) && !any(&DROPPED))
-            }
-            "kick" => next == "off",
-            _ => false,
-        };
-        if is_other {
+        if self.is_other(at) {
             return 0;
         }
         let entitles = self.get(at).starts_with(['a', 'l', 'p']);
@@ -302,7 +248,7 @@ impl Clause<'_> {
             || (last.ends_with("'ll") && last != "you'll")
             // "Anna should get access" is for the agent to do.
             || (at > 1
-                && word != "get"
+                && !matches!(word, "get" | "point")
                 && is_in(&AUXILIARIES, last)
                 && !matches!(before(2), "in" | "please" | "you"))
             || (!is_participle && TABLE.words.contains_key(word) && (2..=4).any(is_let))
@@ -321,7 +267,7 @@ impl Clause<'_> {
 
     /// Whether a word of a list is one of the nearest before a word.
     #[inline(never)]
-    fn has_before(&self, at: usize, count: usize, list: &[&str]) -> bool {
+    pub(super) fn has_before(&self, at: usize, count: usize, list: &[&str]) -> bool {
         (at.saturating_sub(count)..at).any(|it| self.is(it, list))
     }
 
@@ -337,6 +283,8 @@ impl Clause<'_> {
             _ if self.is(at, &READING) => true,
             // "See that it is merged", "Open a trade".
             "see" if follows(&["that", "to"]) => false,
+            "comment" if follows(&["on"]) => false,
+            "guarda" if follows(&["el", "las", "los"]) => false,
             "open" if follows(&["a", "an"]) || (at + 1..at + 5).any(|it| self.is(it, &OPENED)) => {
                 false
             }
@@ -386,12 +334,15 @@ impl Clause<'_> {
     fn is_answer(&self, at: usize) -> bool {
         let next = at + 1 + usize::from(self.is(at + 1, &["bitte", "please", "sie"]));
         let near = |count: usize, list: &[&str]| (at + 1..=at + count).any(|it| self.is(it, list));
-        let is_user = self.is(next, &USER) || (at > 0 && self.is(at - 1, &["me", "mir"]));
+        // "Make me a payment link."
+        let is_new = self.is(at, &["make"]) && self.is(next + 1, &["a", "an"]);
+        let is_user =
+            (self.is(next, &USER) && !is_new) || (at > 0 && self.is(at - 1, &["me", "mir"]));
         // "Write a summary of a.md to b.md" writes.
         let is_saved = || self.is(at, &["write"]) && near(MAX_SAVED_WORDS, &["into", "to"]);
         let is_report = || near(MAX_LIGHT_WORDS, &REPORTS) && !is_saved();
         self.is(at, &ANSWERS)
-            && !near(MAX_LIGHT_WORDS, &["cab", "taxi"])
+            && !near(MAX_LIGHT_WORDS, &["cab", "off", "taxi"])
             && (is_user || is_report())
     }
 
@@ -444,6 +395,7 @@ impl Clause<'_> {
                 matches!(noun, "back" | "cab" | "taxi")
             }
             "file" | "open" | "raise" => noun == "dispute",
+            "call" => matches!(noun, "cab" | "taxi"),
             "issue" => self.begins(at),
             "process" => noun == "refund",
             _ if self.is(at, &GIVE) => is_in(&GIVEN, noun),
@@ -458,15 +410,18 @@ impl Clause<'_> {
         // "Ayuda a borrar", "aiutami a pagare".
         let is_infinitive = before == "a" && (word.ends_with('r') || word.ends_with("re"));
         // "Give it a restart."
-        let is_given = matches!(word, "reboot" | "reset" | "restart")
-            && self.has_before(at, MAX_LIGHT_WORDS, &["give"]);
+        let is_given = is_in(&DEEDS, word)
+            && matches!(before, "a" | "an")
+            && (at.saturating_sub(MAX_PHRASE_WORDS)..at)
+                .any(|it| self.get(it) == "put" || self.is(it, &LIGHT) || self.is(it, &GIVE));
         if (self.is_owned(at) && !is_infinitive && !is_given)
-            || matches!(word, "access" | "permission" | "role" | "visibility")
+            || is_in(&RIGHTS_ONLY, word)
+            || matches!(before, "called" | "named" | "titled")
             || (word == "able" && self.has_before(at, MAX_LIGHT_WORDS, &I))
         {
             return false;
         }
-        let is_known = TABLE.words.contains_key(word) || (has(word, '-') && of_word(word) != 0);
+        let is_known = base(word) != 0;
         if is_in(&NOUN_OR_VERB, word) {
             let is_named =
                 starts_with_digit(next) && at + 2 == self.words.len() && is_in(&NUMBERED, word);
@@ -480,8 +435,10 @@ impl Clause<'_> {
                 && !self.has_before(at, MAX_SAVED_WORDS, &ABOUT);
             return self.has_before(at, 2, &BE)
                 || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT))
-                || (is_wide && self.has_before(at, MAX_SAVED_WORDS, &WANT));
+                || (is_wide && self.has_before(at, MAX_SAVED_WORDS, &["get", "need", "want"]));
         }
-        is_known || (word.ends_with("ing") && (at == 0 || is_in(&DOING, before)))
+        // "Que tu fusionnes", "que borres".
+        let is_wished = word.ends_with('s') && matches!(before, "que" | "tu");
+        is_known || is_wished || (word.ends_with("ing") && (at == 0 || is_in(&DOING, before)))
     }
 }

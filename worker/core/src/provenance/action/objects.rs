@@ -72,7 +72,7 @@ impl Words<'_> {
 impl Clause<'_> {
     /// Whether a word is one of a language that can be a noun.
     #[inline(never)]
-    fn is_plain(&self, at: usize) -> bool {
+    pub(super) fn is_plain(&self, at: usize) -> bool {
         let word = self.get(at);
         let others: [&[&str]; 7] =
             [&BEGINS, &DESCRIBES, &DETERMINERS, &JOINS, &PREPOSITIONS, &TIMES, &WITH];
@@ -102,6 +102,10 @@ impl Clause<'_> {
             } else if is_in(&THESE, word) {
                 phrase.is_elsewhere |= is_object;
             } else if !is_in_any(&[&DETERMINERS, &JOINS, &BEGINS, &PARTICLES], word) {
+                // Where all of the user's events are.
+                if before == "my" && word == "calendar" {
+                    continue;
+                }
                 let owner = word.strip_suffix("'s");
                 // "The acme/shop branch".
                 let is_first = is_value(word)

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::super::search::{has, is_in};
-use super::actions::ACTIONS;
-use super::vocabulary::{DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, PHRASES, WIDE};
+use super::super::search::{has, is_in, rsplit_once};
+use super::actions::{ACTIONS, PHRASES};
+use super::vocabulary::{DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, WIDE};
 
 /// Actions as bits.
 pub(super) type Actions = u64;
@@ -70,28 +70,43 @@ pub(super) fn respelled(word: &str) -> Option<String> {
     })
 }
 
+/// The actions of a word in lower case, in a form that the table has, or with a pronoun.
+#[inline(never)]
+pub(super) fn base(word: &str) -> Actions {
+    let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
+    // `supprime-le`, `re-run`.
+    if let Some((verb, end)) = rsplit_once(word, '-') {
+        const PRONOUNS: [&str; 8] = ["la", "le", "les", "leur", "lui", "moi", "nous", "y"];
+        return if is_in(&PRONOUNS, end) { known(verb) } else { known(&word.replace('-', "")) };
+    }
+    // `bórralo`.
+    let verb = ["la", "las", "lo", "los"].iter().find_map(|end| without(word, end));
+    let accents = [('á', "a"), ('é', "e"), ('í', "i"), ('ó', "o"), ('ú', "u")];
+    let plain = |verb: &str| {
+        let accent = accents.iter().find(|(letter, _)| has(verb, *letter));
+        accent.map_or(0, |(letter, plain)| known(&verb.replace(*letter, plain)))
+    };
+    let other = || respelled(word).map_or(0, |word| known(&word));
+    match known(word) {
+        0 => other() | verb.map_or(0, plain),
+        found => found,
+    }
+}
+
 /// The actions of a word in lower case, also in the regular forms of English.
 #[inline(never)]
 pub(super) fn of_word(word: &str) -> Actions {
-    // `re-run`.
-    if has(word, '-') {
-        return of_word(&word.replace('-', ""));
-    }
-    let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
-    let mut found = known(word);
-    if let Some(other) = respelled(word) {
-        found |= known(&other);
-    }
+    let mut found = base(word);
     for (end, other) in ENDS {
         let Some(stem) = without(word, end) else { continue };
-        found |= known(&[stem, other].concat());
+        found |= base(&[stem, other].concat());
         // `stopped`, `cancelling`.
         let mut letters = stem.chars().rev();
         if matches!(end, "ed" | "ing")
             && let (Some(last), Some(before)) = (letters.next(), letters.next())
             && last == before
         {
-            found |= known(stem.strip_suffix(last).unwrap_or_default());
+            found |= base(stem.strip_suffix(last).unwrap_or_default());
         }
     }
     found

@@ -1,6 +1,6 @@
 mod sentences;
 
-use super::actions::ACTIONS;
+use super::actions::{ACTIONS, PHRASES};
 use super::table::is_wide;
 use super::vocabulary::*;
 use super::*;
@@ -125,7 +125,7 @@ fn an_order_is_for_its_object_and_not_for_where_that_is() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 65] = [
+    let lists: [&[&str]; 68] = [
         &ABOUT,
         &ANSWERS,
         &ASKED,
@@ -148,6 +148,9 @@ fn lists_are_sorted() {
         &NOUN_OR_VERB,
         &NUMBERED,
         &CONTENTS,
+        &RIGHTS_ONLY,
+        &CANCELLED,
+        &DEEDS,
         &PARTICIPLES,
         &PARTICLES,
         &POSTS,

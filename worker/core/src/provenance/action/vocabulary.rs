@@ -24,8 +24,9 @@ pub(super) const THINGS: [&str; 40] = [
 
 /// Nouns for actions. In an instruction, one counts only after a verb such as `make`: "set up a payment".
 #[rustfmt::skip]
-pub(super) const NOUNS: [(&str, &str); 17] = [
-    ("cab", "buy"), ("dispute", "dispute"), ("taxi", "buy"),
+pub(super) const NOUNS: [(&str, &str); 34] = [
+    ("neustart", "restart"), ("redémarrage", "restart"), ("reinicio", "restart"), ("virement", "pay"), ("transferencia", "pay"), ("überweisung", "pay"), ("zahlung", "pay"), ("paiement", "pay"), ("pago", "pay"), ("reembolso", "refund"), ("remboursement", "refund"), ("erstattung", "refund"), ("pedido", "buy"), ("bestellung", "buy"), ("buchung", "book"), ("réservation", "book"),
+    ("approval", "approve"), ("cab", "buy"), ("dispute", "dispute"), ("taxi", "buy"),
     ("back", "refund"), ("bash", "run"), ("cancellation", "cancel"), ("command", "run"), ("deletion", "delete"),
     ("fund", "pay"), ("invitation", "invite"), ("money", "pay"), ("payment", "pay"), ("powershell", "run"),
     ("reservation", "book"), ("shell", "run"), ("terminal", "run"), ("transaction", "pay"),
@@ -33,78 +34,33 @@ pub(super) const NOUNS: [(&str, &str); 17] = [
 
 /// Verbs before a noun for an action.
 #[rustfmt::skip]
-pub(super) const LIGHT: [&str; 12] = [
-    "arrange", "do", "initiate", "issue", "make", "makes", "place", "process", "schedule", "set", "start", "submit",
+pub(super) const LIGHT: [&str; 20] = [
+    "arrange", "do", "faire", "fais", "faites", "hacer", "haz", "initiate", "issue", "mach", "mache", "make",
+    "makes", "place", "process", "schedule", "set", "start", "submit", "tätige",
 ];
 
 /// Words between such a verb and a noun that is only what something is about: "make a list of payments".
 pub(super) const ABOUT: [&str; 4] = ["about", "for", "of", "on"];
 
 /// Verbs that do this before some nouns only: "Anna gets a refund", but not "give Anna the order".
-pub(super) const GIVE: [&str; 7] = ["gave", "get", "gets", "give", "gives", "need", "needs"];
 #[rustfmt::skip]
-pub(super) const GIVEN: [&str; 6] = [
-    "access", "back", "fund", "money", "permission", "refund",
+pub(super) const GIVE: [&str; 11] = [
+    "besoin", "brauchen", "braucht", "gave", "get", "gets", "give", "gives", "necesita", "need", "needs",
+];
+#[rustfmt::skip]
+pub(super) const GIVEN: [&str; 17] = [
+    "acceso", "access", "approval", "back", "cab", "fund", "leserechte", "money", "neustart", "permission",
+    "refund", "right", "schreibrechte", "taxi", "tip", "zugang", "zugriff",
 ];
 
-/// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
-#[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 43] = [
-    ("point", "at to", "create update"),
-    ("add append delete drop insert remove entferne ergänze füge lösche",
-        "chapter column heading line lines paragraph row rows section sentence word absatz abschnitt kapitel satz zeile",
-        "update"),
-    ("assign give grant make promote set change turn gib mache mach",
-        "admin administrator editor maintainer member moderator owner private public readable editable visible role viewer \
-        access permission rolle",
-        "role"),
-    ("push", "production prod live", "deploy"),
-    ("bring get put ship take", "production prod", "deploy"),
-    ("bring go put", "live", "publish"),
-    ("mets", "ligne", "publish"),
-    ("roll", "out", "deploy"),
-    ("go revert roll", "back", "reset"),
-    ("mach", "rückgängig", "reset"),
-    ("setz setze", "zurück", "reset"),
-    ("power shut spin switch turn", "off down", "disable stop"),
-    ("fahr fahre", "herunter runter", "stop"),
-    ("schalt schalte stell stelle", "ab aus", "disable stop"),
-    ("power switch turn", "on", "enable start"),
-    ("schalt schalte", "ein frei", "enable"),
-    ("boot bring fire spin", "up", "start"),
-    ("kick", "off", "start"),
-    ("führ führe", "aus", "run"),
-    ("stoß stoße", "an", "run"),
-    ("sag sage", "ab", "cancel"),
-    ("call", "off", "cancel"),
-    ("nimm schmeiß schmeiße wirf", "raus weg", "delete"),
-    ("chuck throw toss", "away out", "delete"),
-    ("take", "off out", "remove"),
-    ("take", "down", "delete"),
-    ("drag move put send throw verschieb verschiebe leg lege", "bin trash papierkorb", "delete"),
-    ("kill", "pod pods", "delete"),
-    ("boot throw", "from out", "kick"),
-    ("kick", "out", "kick"),
-    ("get put", "into", "invite"),
-    ("nimm put", "auf in", "invite"),
-    ("bring", "back", "restore"),
-    ("sign", "off", "approve"),
-    ("gib", "frei", "approve"),
-    ("nimm", "an", "accept"),
-    ("lehn lehne weis weise", "ab zurück", "reject"),
-    ("turn", "down", "reject"),
-    ("allow open permit", "ingress port ports", "authorize"),
-    ("leg lege speicher speichere", "ab", "save"),
-    ("save store", "beneficiary contact payee recipient", "add"),
-    ("bring increase lower put reduce set", "instances nodes replicas", "scale"),
-    ("flag mark", "dispatched fulfilled shipped", "fulfill"),
-];
+/// Deeds after `a`: "give it a restart", "put a freeze on card c-9".
+pub(super) const DEEDS: [&str; 5] = ["freeze", "reboot", "reset", "restart", "rollback"];
 
 /// Later words that end their clause or follow their verb directly.
 #[rustfmt::skip]
-pub(super) const PARTICLES: [&str; 21] = [
-    "ab", "an", "auf", "aus", "away", "back", "down", "ein", "frei", "herunter", "ligne", "live", "on", "out", "raus",
-    "runter", "rückgängig", "up", "weg", "zurück", "über",
+pub(super) const PARTICLES: [&str; 22] = [
+    "ab", "an", "auf", "aus", "away", "back", "down", "ein", "frei", "herunter", "ligne", "live", "neu", "on",
+    "out", "raus", "runter", "rückgängig", "up", "weg", "zurück", "über",
 ];
 
 /// What is taken down, what is dropped for ever, and what somebody can come in by.
@@ -138,6 +94,12 @@ pub(super) const MEMBERS: [&str; 7] = [
 ];
 
 pub(super) const TEAMS: [&str; 3] = ["group", "team", "user"];
+
+/// What is cancelled by a tool that deletes it.
+#[rustfmt::skip]
+pub(super) const CANCELLED: [&str; 9] = [
+    "appointment", "booking", "event", "events", "job", "meeting", "order", "reservation", "subscription",
+];
 
 /// Words of tool names for what deploys when it runs.
 pub(super) const PIPELINES: [&str; 4] = ["pipeline", "pipelines", "workflow", "workflows"];
@@ -245,27 +207,33 @@ pub(super) const BEGINS: [&str; 28] = [
 
 /// Words after which comes no order: "the merge", "in release 4".
 #[rustfmt::skip]
-pub(super) const DETERMINERS: [&str; 28] = [
-    "a", "about", "all", "an", "any", "at", "each", "every", "for", "from", "her", "his", "in", "its", "last", "latest",
-    "my", "next", "of", "our", "some", "than", "that", "the", "their", "these", "this", "your",
+pub(super) const DETERMINERS: [&str; 29] = [
+    "a", "about", "all", "an", "any", "at", "each", "every", "for", "from", "her", "his", "in", "its", "last",
+    "latest", "my", "next", "of", "our", "some", "than", "that", "the", "their", "these", "this", "um", "your",
 ];
 
 /// Verbs that are also nouns or adjectives. They give an order only at its beginning.
 #[rustfmt::skip]
-pub(super) const NOUN_OR_VERB: [&str; 93] = [
+pub(super) const NOUN_OR_VERB: [&str; 98] = [
     "access", "archive", "ban", "bill", "bin", "block", "bloque", "book", "boot", "bounce", "build", "challenge",
-    "change", "charge", "cierre", "clean", "clear", "close", "commande", "comment", "compra", "conferma",
-    "contact", "contest", "deel", "demande", "dispatch", "dispute", "draft", "drop", "email", "empty", "end",
-    "exchange", "exec", "export", "file", "fix", "flush", "hire", "invoice", "issue", "kauf", "koop", "lance",
-    "land", "launch", "lock", "mail", "message", "mute", "new", "note", "nuke", "open", "order", "paga", "partage",
-    "patch", "permission", "plaats", "plan", "post", "publica", "purchase", "raise", "record", "refund",
-    "register", "release", "rent", "report", "reserva", "reserve", "role", "scale", "schedule", "set", "share",
-    "ship", "start", "swap", "text", "tip", "toegang", "trade", "transfer", "trash", "update", "view",
-    "visibility", "wire", "write",
+    "change", "charge", "cierre", "clean", "clear", "close", "commande", "comment", "commit", "compra", "conferma",
+    "contact", "contest", "deel", "demande", "dispatch", "dispute", "draft", "drop", "dump", "email", "empty",
+    "end", "exchange", "exec", "export", "file", "fix", "flush", "halt", "hire", "invoice", "issue", "kauf",
+    "koop", "lance", "land", "launch", "lock", "mail", "message", "mute", "new", "note", "nuke", "open", "order",
+    "paga", "partage", "patch", "permission", "plaats", "plan", "post", "publica", "purchase", "push", "raise",
+    "record", "refund", "register", "release", "rent", "report", "reserva", "reserve", "role", "scale", "schedule",
+    "set", "share", "ship", "start", "swap", "text", "tip", "toegang", "toss", "trade", "transfer", "trash",
+    "update", "view", "visibility", "wire", "write",
 ];
 
 /// What is often followed by its number, which is then no quantity: "invoice 7 and order 5".
 pub(super) const NUMBERED: [&str; 3] = ["invoice", "order", "release"];
+
+/// Words for rights that are never verbs.
+#[rustfmt::skip]
+pub(super) const RIGHTS_ONLY: [&str; 10] = [
+    "acceso", "access", "accès", "permission", "rechte", "rights", "role", "visibility", "zugang", "zugriff",
+];
 
 /// Users, as who can do something. "I want to be able to read it" gives nobody access.
 pub(super) const I: [&str; 7] = ["i", "i'd", "i'm", "me", "us", "we", "we'd"];
@@ -332,9 +300,9 @@ pub(super) const POLITE: [&str; 26] = [
 
 /// Verbs that also send other things than money, and what says that it is money.
 #[rustfmt::skip]
-pub(super) const SENDS: [&str; 16] = [
-    "envia", "enviar", "envoie", "envoyer", "envía", "invia", "inviare", "schicke", "schicken", "send", "sende",
-    "sending", "sends", "sent", "settle", "stuur",
+pub(super) const SENDS: [&str; 17] = [
+    "envia", "enviar", "envoie", "envoyer", "envía", "invia", "inviare", "move", "schicke", "schicken", "send",
+    "sende", "sending", "sends", "sent", "settle", "stuur",
 ];
 #[rustfmt::skip]
 pub(super) const MONEY: [&str; 19] = [
@@ -348,8 +316,9 @@ pub(super) const DESTROYS: [&str; 10] = [
     "cancel", "delete", "disable", "move", "rename", "reset", "restart", "revoke", "stop", "terminate",
 ];
 #[rustfmt::skip]
-pub(super) const WIDE: [&str; 11] = [
-    "add", "create", "dispute", "fulfill", "overwrite", "renew", "run", "scale", "schedule", "send", "update",
+pub(super) const WIDE: [&str; 12] = [
+    "add", "create", "dispute", "finalize", "fulfill", "overwrite", "renew", "run", "scale", "schedule", "send",
+    "update",
 ];
 pub(super) const GRANTS: [&str; 2] = ["invite", "share"];
 
@@ -374,19 +343,22 @@ pub(super) const WHOLE: [&str; 11] = [
 
 /// Words for rights, and for who has them. Verbs that give access only with one of them, and other verbs that do.
 #[rustfmt::skip]
-pub(super) const ACCESS: [&str; 28] = [
-    "acceso", "access", "accesso", "accès", "acesso", "admin", "admins", "collaborator", "collaborators", "editor",
-    "guest", "maintainer", "member", "members", "moderator", "owner", "permission", "permissions", "reader", "rechte",
-    "right", "rights", "role", "toegang", "viewer", "writer", "zugang", "zugriff",
+pub(super) const ACCESS: [&str; 34] = [
+    "acceso", "access", "accesso", "accès", "acesso", "admin", "adminrechte", "admins", "collaborator",
+    "collaborators", "editor", "guest", "lecture", "leserechte", "lesezugriff", "maintainer", "member", "members",
+    "moderator", "owner", "permission", "permissions", "reader", "rechte", "right", "rights", "role",
+    "schreibrechte", "schreibzugriff", "toegang", "viewer", "writer", "zugang", "zugriff",
 ];
 #[rustfmt::skip]
-pub(super) const GIVES: [&str; 21] = [
-    "able", "allow", "allows", "autorise", "berechtige", "dar", "donne", "donner", "donnez", "geben", "geef",
-    "geven", "gib", "give", "given", "gives", "giving", "let", "lets", "letting", "permit",
+pub(super) const GIVES: [&str; 25] = [
+    "able", "accorde", "allow", "allows", "autorise", "berechtige", "concede", "dale", "dar", "donne", "donner",
+    "donnez", "geben", "geef", "geven", "gewähre", "gib", "give", "given", "gives", "giving", "let", "lets",
+    "letting", "permit",
 ];
 #[rustfmt::skip]
-pub(super) const ENTITLED: [&str; 9] = [
-    "change", "comment", "edit", "look", "open", "read", "see", "view", "write",
+pub(super) const ENTITLED: [&str; 19] = [
+    "bearbeiten", "change", "comment", "deploy", "edit", "editar", "leer", "lesen", "lire", "look", "merge",
+    "modifier", "open", "pull", "push", "read", "see", "view", "write",
 ];
 
 /// Words of names of tools, and other words for the same thing.
@@ -422,9 +394,9 @@ pub(super) const THESE: [&str; 20] = [
 
 /// Words before `to` by which the user asks the agent, and before `to be`.
 #[rustfmt::skip]
-pub(super) const ASKS: [&str; 19] = [
+pub(super) const ASKS: [&str; 20] = [
     "asked", "forget", "free", "have", "help", "hesitate", "it", "like", "love", "me", "need", "remember", "sure",
-    "told", "try", "us", "want", "wish", "you",
+    "time", "told", "try", "us", "want", "wish", "you",
 ];
 #[rustfmt::skip]
 pub(super) const TO_BE: [&str; 9] =
@@ -432,7 +404,9 @@ pub(super) const TO_BE: [&str; 9] =
 
 /// Verbs of other languages before an infinitive that is for the agent.
 #[rustfmt::skip]
-pub(super) const TRIES: [&str; 7] = ["besoin", "dich", "essaie", "merci", "pas", "prie", "quiero"];
+pub(super) const TRIES: [&str; 10] = [
+    "besoin", "dich", "essaie", "hay", "merci", "pas", "prie", "quiero", "tengo", "tienes",
+];
 
 /// Verbs that tell somebody something, and what is written to be done later.
 #[rustfmt::skip]

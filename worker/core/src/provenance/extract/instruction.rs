@@ -78,6 +78,7 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
     for (at, word) in words.iter().enumerate() {
         let (previous, next) = (get(at.checked_sub(1)), get(Some(at + 1)));
         granted(key, &words, at).into_iter().for_each(&mut *take);
+        each_day(&words, at, &mut |date| form.each(date, &mut |form| take(key.hash(form))));
         if let Some(number) = in_words(bare(word)) {
             take(counted(key, number.to_string().as_bytes()));
         }
@@ -121,6 +122,41 @@ fn read(key: &ValueKey, instruction: &str, take: &mut dyn FnMut(u64)) {
                 }
             }
         }
+    }
+}
+
+/// Words between the first and the last day of a time.
+const TO: &str = "- – a al and au bis et through till to until";
+
+/// The days of a time that has the month and the year only once: `3 May 2027` of "3 to 5 May 2027", both days of "May 3-5,
+/// 2027".
+fn each_day(words: &[&str], at: usize, found: &mut dyn FnMut(&str)) {
+    let word = |at: usize| words.get(at).map_or("", |word| bare(word));
+    let is_month = |word: &str| month(word.to_lowercase().as_bytes()).is_some();
+    let is_day = |word: &str| decimal(word).is_some_and(|day| DAYS.contains(&day));
+    let days =
+        word(at).split_once(['-', '–']).filter(|(first, last)| is_day(first) && is_day(last));
+    if days.is_none() && !words.get(at).is_some_and(|word| is_word(TO, word)) {
+        return;
+    }
+    let (two, one) = (at.checked_sub(2).map_or("", word), at.checked_sub(1).map_or("", word));
+    // "5 de marzo de 2027".
+    let after = (at + 1..at + 6).map(word).filter(|word| !matches!(*word, "de" | "of"));
+    let after: Vec<&str> = after.take(3).collect();
+    let Some(year) = after.iter().find(|word| word.len() == 4 && decimal(word).is_some()) else {
+        return;
+    };
+    let later = after.iter().copied().find(|word| is_month(word)).unwrap_or(one);
+    let mut add = |day: &str, month: &str| {
+        if is_day(day) && is_month(month) {
+            found(&[day, " ", month, " ", year].concat());
+        }
+    };
+    match days {
+        Some((first, last)) => [first, last].into_iter().for_each(|day| add(day, later)),
+        // "3 May to", "May 3 to", "3 to".
+        None if is_month(one) => add(two, one),
+        None => add(one, if is_month(two) { two } else { later }),
     }
 }
 

@@ -47,6 +47,11 @@ const NUMBERS: &str = "one ein un uno two zwei deux dos three drei trois tres fo
 
 /// The number that a word is.
 pub fn in_words(word: &str) -> Option<usize> {
+    match word {
+        "couple" | "pair" => return Some(2),
+        "docena" | "douzaine" | "dozen" | "dutzend" => return Some(12),
+        _ => {}
+    }
     let at = NUMBERS.split(' ').position(|number| is_same(number, word))? / 4;
     Some(if at < 12 { at + 1 } else { (at - 10) * 10 })
 }

@@ -1,17 +1,17 @@
 //! Rights that an instruction grants: "as an admin", "write access".
 
 use super::super::key::ValueKey;
-use super::super::search::is_word;
+use super::super::search::{has, is_word};
 use super::words::bare;
 
 /// Rights by their words, with one name for those that are equal. Sorted.
 #[rustfmt::skip]
-const RIGHTS: [(&str, &str); 53] = [
+const RIGHTS: [(&str, &str); 54] = [
     ("admin", "admin"), ("administrator", "admin"), ("anyone", "anyone"), ("anzusehen", READ), ("bearbeiten", WRITE),
     ("change", WRITE), ("comment", COMMENT), ("commentator", COMMENT), ("commenter", COMMENT),
     ("commenting", COMMENT), ("edit", WRITE), ("editable", WRITE), ("editar", WRITE), ("editing", WRITE), ("editor", WRITE),
     ("escritura", WRITE), ("everyone", "everyone"), ("full", "full"), ("kommentieren", COMMENT), ("lectura", READ),
-    ("lecture", READ), ("leer", READ), ("leserechte", READ), ("lesezugriff", READ), ("lire", READ), ("look", READ),
+    ("lecture", READ), ("leer", READ), ("lesen", READ), ("leserechte", READ), ("lesezugriff", READ), ("lire", READ), ("look", READ),
     ("maintain", "maintain"), ("maintainer", "maintain"), ("manager", "manager"), ("modifier", WRITE),
     ("modify", WRITE), ("open", READ), ("owner", "owner"), ("public", "public"), ("pull", READ), ("push", WRITE),
     ("read", READ), ("read-only", READ), ("readable", READ), ("reader", READ), ("reading", READ), ("root", "root"),
@@ -25,12 +25,12 @@ const COMMENT: &str = "comment";
 /// Words before a right that is granted, with `a` or `an` between; words directly before or after it, which are also in the
 /// names of arguments; verbs before it, with a few words between; and verbs before what somebody is to do: "let Anna edit
 /// it".
-const AS: &str = "als as como comme create erstelle eröffne make new zum zur";
+const AS: &str = "als as como comme create en erstelle eröffne make new zum zur";
 const ACCESS: &str = "access acceso accesso accès level permission permissions privacy privileges rechte rights role scope \
     sharing visibility zugriff";
-const GRANTS: &str = "change gib give grant mache make promote set upgrade";
-const LETS: &str = "able allow allows let lets so damit";
-const DOES: &str = "bearbeiten change comment edit editar kommentieren leer lire look modifier modify open read see view write";
+const GRANTS: &str = "become becomes change gib give grant mache make promote set upgrade";
+const LETS: &str = "able allow allows let lets needs should so soll sollen damit";
+const DOES: &str = "bearbeiten change comment edit editar kommentieren leer lesen lire look modifier modify open pull push read see view write";
 
 /// Words between two words for a right that say for whom it is: "readable for anyone".
 const FOR: &str = "for to with";
@@ -64,7 +64,11 @@ pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
         || before.get(1).is_some_and(|word| is_word(ACCESS, word))
         || (is_word(DOES, own) && last != "i" && any(LETS))
         || (is_word("anyone everyone", own) && is_word(FOR, last) && any(OPENS))
-        || is_word(WHOLE, own);
+        || is_word(WHOLE, own)
+        || (last == "for" && own.ends_with("ing"))
+        // "Share it with Anna (editor)."
+        || words.get(at).is_some_and(|it| it.starts_with('(') && has(it, ')'))
+        || (own.eq_ignore_ascii_case("read") && word(at + 1) == "only");
     is_granted.then_some(right)
 }
 
