@@ -175,7 +175,7 @@ pub(super) const PHRASES: [(&str, &str, &str); 71] = [
     ("allow open permit", "ingress port ports", "authorize"),
     ("leg lege speicher speichere", "ab", "save"),
     ("save store", "beneficiary contact payee recipient", "add"),
-    ("bring bump increase lower put raise reduce set", "instances nodes replicas", "scale"),
+    ("bump increase lower raise reduce set", "instances nodes replicas", "scale"),
     ("make", "admin collaborator editor maintainer member owner viewer", "invite share"),
     ("breche brich", "ab", "cancel"),
     ("schmeiß wirf", "aus", "kick"),

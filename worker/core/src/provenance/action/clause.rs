@@ -4,10 +4,10 @@ use super::super::search::is_in;
 use super::table::{Actions, TABLE, base, is_phrase, named, noun, of_word};
 use super::vocabulary::{
     ABOUT, ACCESS, ANSWERS, ASKED, ASKS, AUXILIARIES, BE, BEGINS, DEEDS, DETERMINERS, DOING,
-    ENTITLED, FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY,
-    NO_WAY, NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, OPENED, PARTICIPLES,
-    POLITE, PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS,
-    RESUMES, RIGHTS_ONLY, SENDS, SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
+    ENTITLED, FORGET, GIVE, GIVEN, GIVES, I, JOINS, LATER, LIGHT, LOOKS, MODALS, MONEY, NO_WAY,
+    NOT_ANYWHERE, NOT_BEFORE, NOT_BESIDE, NOUN_OR_VERB, NUMBERED, OPENED, PARTICIPLES, POLITE,
+    PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, RIGHTS_ONLY, SENDS,
+    SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
 };
 use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path, is_value};
 
@@ -108,6 +108,10 @@ impl Clause<'_> {
             if is_needed {
                 found |= named("create");
             }
+            // "Front should be scaled": what looks like a new verb is no verb.
+            if first == self.words.len() && !has_verb && self.has_before(at, 2, &BE) {
+                first = 0;
+            }
             if found != 0 {
                 asked.actions |= found;
                 *last = self.add_objects(begin, first.min(begin), found, &mut asked.words);
@@ -159,7 +163,8 @@ impl Clause<'_> {
     #[inline(never)]
     fn of_verb(&self, at: usize) -> Actions {
         let mut found = of_word(self.get(at));
-        if self.is(at, &SENDS) && !self.has_money(at) {
+        let is_thing = self.get(at) == "move" && !starts_with_digit(self.get(at + 1));
+        if is_thing || (self.is(at, &SENDS) && !self.has_money(at)) {
             found &= !named("pay");
         }
         if self.is_other(at) {
@@ -242,13 +247,14 @@ impl Clause<'_> {
         let is_let = |count: usize| {
             matches!(before(count), "have" | "let")
                 && !matches!(before(count - 1), "a" | "to" | "been")
+                && !matches!(before(count + 1), "should")
                 && last != "to"
         };
         is_in(&SUBJECTS, last)
             || (last.ends_with("'ll") && last != "you'll")
             // "Anna should get access" is for the agent to do.
             || (at > 1
-                && !matches!(word, "get" | "point")
+                && !matches!(word, "get" | "have" | "point")
                 && is_in(&AUXILIARIES, last)
                 && !matches!(before(2), "in" | "please" | "you"))
             || (!is_participle && TABLE.words.contains_key(word) && (2..=4).any(is_let))
@@ -290,7 +296,11 @@ impl Clause<'_> {
             }
             "when" => at == 0 && follows(&QUESTIONS),
             "do" => at == 0 && (follows(&["i", "they", "we"]) || self.is(at + 2, &["think"])),
-            _ if at == 0 && self.is(at, &MODALS) => !follows(&ASKED),
+            // "Could issue 5 be deleted, please?"
+            _ if at == 0 && self.is(at, &MODALS) => {
+                let near = |list: &[&str]| (1..MAX_SAVED_WORDS).any(|it| self.is(it, list));
+                !(follows(&ASKED) || (near(&BE) && near(&POLITE)))
+            }
             _ if self.is(at, &QUESTIONS) => at == 0 || self.is(at - 1, &JOINS),
             _ => self.begins(at) && self.is(at, &LOOKS),
         }
@@ -396,6 +406,10 @@ impl Clause<'_> {
             }
             "file" | "open" | "raise" => noun == "dispute",
             "call" => matches!(noun, "cab" | "taxi"),
+            "have" => {
+                let is_past = self.get(at + 1).ends_with('t') || self.get(at + 1).ends_with("ed");
+                self.has_before(at, 1, &["should"]) && !is_past && is_in(&GIVEN, noun)
+            }
             "issue" => self.begins(at),
             "process" => noun == "refund",
             _ if self.is(at, &GIVE) => is_in(&GIVEN, noun),
@@ -433,7 +447,11 @@ impl Clause<'_> {
             let is_wide = (is_value(before) || is_in(&THESE, before))
                 && (is_end || is_in_any(&[&JOINS, &PREPOSITIONS], next))
                 && !self.has_before(at, MAX_SAVED_WORDS, &ABOUT);
+            // "Make sure that Anna is invited."
+            let is_ensured = self.has_before(at, 1, &["are", "is"])
+                && self.has_before(at, MAX_SAVED_WORDS, &["ensure", "sure"]);
             return self.has_before(at, 2, &BE)
+                || is_ensured
                 || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT))
                 || (is_wide && self.has_before(at, MAX_SAVED_WORDS, &["get", "need", "want"]));
         }

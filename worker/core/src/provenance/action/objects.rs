@@ -101,7 +101,7 @@ impl Clause<'_> {
                 phrase.part = Part::Object;
             } else if is_in(&THESE, word) {
                 phrase.is_elsewhere |= is_object;
-            } else if !is_in_any(&[&DETERMINERS, &JOINS, &BEGINS, &PARTICLES], word) {
+            } else if !is_in_any(&[&DETERMINERS, &JOINS, &BEGINS, &PARTICLES, &TIMES], word) {
                 // Where all of the user's events are.
                 if before == "my" && word == "calendar" {
                     continue;

@@ -4,7 +4,7 @@ use super::super::search::{is_in, is_word};
 use super::clause::{Clause, MAX_PHRASE_WORDS, MAX_SAVED_WORDS};
 use super::table::{Actions, TABLE, of_word};
 use super::vocabulary::{
-    DETERMINERS, DROPPED, JOINS, PARTICLES, POSTS, PREPOSITIONS, THESE, TIMES,
+    ABOUT, DETERMINERS, DROPPED, JOINS, PARTICLES, POSTS, PREPOSITIONS, THESE, TIMES,
 };
 use super::words::{is_in_any, is_path, is_value};
 
@@ -53,6 +53,8 @@ impl Clause<'_> {
         let near = |list: &[&str]| around.clone().any(|it| self.is(it, list));
         match (self.get(verb), self.get(at)) {
             ("kick", "off") => at == verb + 1,
+            ("open", "door") => at <= verb + 2,
+            (_, "instances" | "nodes" | "replicas") => !(verb..at).any(|it| self.is(it, &ABOUT)),
             // "Take it out of the trash", "when you are back".
             ("take", "out") if near(&["bin", "trash"]) => false,
             (_, "back") if self.has_before(at, 1, &["are", "i'm", "is", "we're", "you're"]) => {

@@ -250,8 +250,10 @@ pub(super) const BE: [&str; 1] = ["be"];
 pub(super) const WANT: [&str; 9] =
     ["get", "gets", "got", "have", "need", "needs", "see", "want", "wants"];
 #[rustfmt::skip]
-pub(super) const TIMES: [&str; 9] = [
-    "again", "asap", "before", "by", "immediately", "now", "please", "today", "tomorrow",
+pub(super) const TIMES: [&str; 22] = [
+    "again", "ahora", "asap", "before", "by", "completely", "endgültig", "heute", "hoy", "immediately", "jetzt",
+    "maintenant", "morgen", "now", "permanently", "please", "right", "sofort", "soon", "today", "tomorrow",
+    "tonight",
 ];
 #[rustfmt::skip]
 pub(super) const DOING: [&str; 10] = [
