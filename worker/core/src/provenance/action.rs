@@ -77,6 +77,12 @@ pub fn is_verb(word: &str) -> bool {
     of_word(word) != 0
 }
 
+/// The hash of an order that the table does not know.
+#[must_use]
+pub fn ordered(key: &ValueKey, verb: &str) -> u64 {
+    hash(key, ORDERED, verb, &mut Form::new())
+}
+
 /// The hashes of actions.
 #[inline(never)]
 fn hashes(key: &ValueKey, actions: Actions) -> Vec<u64> {

@@ -42,7 +42,13 @@ impl Call<'_> {
                 && is_word(MODES, last)
                 && names.first().is_none_or(|first| first != "merge")
                 && (last != "event" || is_review())
-                && argument.value.as_str().is_some_and(|value| self.is_listed(argument, value))
+                && argument.value.as_str().is_some_and(|value| {
+                    let is_new =
+                        |verb: &String| self.is_said(Some(action::ordered(self.key, verb)));
+                    let names = action::words(value);
+                    let is_verb = names.first().is_some_and(|it| action::is_verb(it) || is_new(it));
+                    is_verb && self.is_listed(argument, value)
+                })
         };
         arguments.iter().filter(is_mode).collect()
     }

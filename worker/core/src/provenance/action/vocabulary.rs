@@ -373,13 +373,13 @@ pub(super) const SAME: [(&str, &str); 14] = [
 
 /// Words before where something is, or what it belongs to.
 #[rustfmt::skip]
-pub(super) const PREPOSITIONS: [&str; 91] = [
+pub(super) const PREPOSITIONS: [&str; 89] = [
     "about", "after", "against", "al", "alla", "als", "am", "as", "at", "auf", "aus", "because", "between", "by",
     "da", "dal", "dalla", "dans", "de", "del", "della", "dem", "der", "des", "di", "dla", "do", "em", "en", "for",
-    "from", "für", "if", "im", "in", "inside", "into", "like", "na", "nel", "nella", "o", "od", "of", "on", "onto",
+    "from", "für", "if", "im", "in", "inside", "into", "like", "na", "nel", "nella", "od", "of", "on", "onto",
     "out", "over", "per", "po", "por", "pour", "przy", "since", "sul", "sulla", "sur", "to", "uit", "under",
     "until", "van", "via", "vom", "von", "w", "we", "when", "within", "without", "z", "ze", "zu", "zum", "zur",
-    "à", "über", "в", "во", "для", "из", "из-под", "к", "на", "о", "об", "от", "по", "с", "со", "у",
+    "à", "über", "в", "во", "для", "из", "к", "на", "о", "об", "от", "по", "с", "со", "у",
 ];
 
 /// Words after which a thing is described, and words before whom or what something is for or has.

@@ -62,7 +62,7 @@ pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
         || (last == "to" && any(ACCESS))
         // "Accès en écriture."
         || before.get(1).is_some_and(|word| is_word(ACCESS, word))
-        || (is_word(DOES, own) && last != "i" && any(LETS))
+        || (is_word(DOES, own) && any(LETS) && !any("i i'd i'll we"))
         || (is_word("anyone everyone", own) && is_word(FOR, last) && any(OPENS))
         || is_word(WHOLE, own)
         || (last == "for" && own.ends_with("ing"))
