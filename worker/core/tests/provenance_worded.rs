@@ -98,7 +98,22 @@ const MODES: [(&str, &str, &str, bool); 16] = [
 ];
 
 #[rustfmt::skip]
-const ORDERS: [(&str, &str, &str); 193] = [
+const ORDERS: [(&str, &str, &str); 208] = [
+    ("PR 61 in nova/web soll gemergt werden", "ghub/merge_pull_request", r#"{"owner":"nova","repo":"web","pullNumber":61}"#),
+    ("Peux-tu fusionner la PR 61 de nova/web ?", "ghub/merge_pull_request", r#"{"owner":"nova","repo":"web","pullNumber":61}"#),
+    ("Por favor, haz merge del PR 61 de nova/web", "ghub/merge_pull_request", r#"{"owner":"nova","repo":"web","pullNumber":61}"#),
+    ("Starte ci.yml auf main in nova/web", "ghub/run_workflow", r#"{"owner":"nova","repo":"web","workflow_id":"ci.yml","ref":"main"}"#),
+    ("Ajoute U31 à C31", "slack/conversations_invite", r#"{"channel":"C31","users":["U31"]}"#),
+    ("Añade a U31 al canal C31", "slack/conversations_invite", r#"{"channel":"C31","users":["U31"]}"#),
+    ("Saca a U31 de C31", "slack/conversations_kick", r#"{"channel":"C31","user":"U31"}"#),
+    ("Mueve m55 a la papelera", "gmail/trash_email", r#"{"messageId":"m55"}"#),
+    ("Haz un reembolso de pi_31", "stripe/create_refund", r#"{"payment_intent":"pi_31"}"#),
+    ("Escala web en shop a 4 réplicas", "k8s/kubectl_scale", r#"{"name":"web","namespace":"shop","replicas":4}"#),
+    ("Bitte web in shop neu starten", "k8s/restart_deployment", r#"{"name":"web","namespace":"shop"}"#),
+    ("Verse 33 euros sur DE44500105175407324931", "bank/create_transfer", r#"{"iban":"DE44500105175407324931","amount":33}"#),
+    ("Restablece la contraseña de lars1", "hr/reset_password", r#"{"username":"lars1"}"#),
+    ("Desactiva la cuenta lars1", "hr/disable_user", r#"{"username":"lars1"}"#),
+    ("Bitte api 7.1 auf staging ausrollen", "misc/deploy", r#"{"service":"api","environment":"staging","version":"7.1"}"#),
     ("Approve and merge PR 88 in zeta/app", "ghub/merge_pull_request", r#"{"owner":"zeta","repo":"app","pullNumber":88}"#),
     ("omarx joins the team, please give him write access to zeta/app", "ghub/add_collaborator", r#"{"owner":"zeta","repo":"app","username":"omarx","permission":"push"}"#),
     ("Could issue 15 in grp/p be deleted please?", "gitlab/delete_issue", r#"{"project_id":"grp/p","issue_iid":"15"}"#),
@@ -295,7 +310,11 @@ const ORDERS: [(&str, &str, &str); 193] = [
 ];
 
 #[rustfmt::skip]
-const OTHERS: [(&str, &str, &str); 125] = [
+const OTHERS: [(&str, &str, &str); 129] = [
+    ("Die Bestellung 3101 wurde storniert, schreib das Anna", "shopify/cancel_order", r#"{"orderId":"3101"}"#),
+    ("Der Antrag LR-31 ist genehmigt, sag Lars Bescheid", "hr/approve_leave_request", r#"{"request_id":"LR-31"}"#),
+    ("m55 wurde gelöscht, warum?", "gmail/delete_email", r#"{"messageId":"m55"}"#),
+    ("Saca m55 de la papelera", "gmail/trash_email", r#"{"messageId":"m55"}"#),
     ("Make sure i-77 is tagged, the old ones were terminated", "aws/ec2_terminate_instances", r#"{"instance_ids":["i-77"]}"#),
     ("Adam adam1 should have a look at gx1", "hr/add_user_to_group", r#"{"user":"adam1","group":"gx1"}"#),
     ("Does adam1 have read access to rs1?", "hr/grant_access", r#"{"user":"adam1","resource":"rs1","level":"read"}"#),

@@ -10,7 +10,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         返金 払い戻 erstattest devuélvele retourne rembourses верни zwróć"),
     ("merge", "merge squash mergen zusammenführen fusionner fusionne fusionnez fusionar fusiona mesclar mescle unire \
         unisci fondere samenvoegen 合并 合併 マージ land combine mergst merger mergea смержи слей scal reinmergen merg \
-        zmerguj reinnehmen"),
+        zmerguj reinnehmen gemergt"),
     ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger \
         reenviar reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送 forwarde \
         weiterleite renvoie redirige reenvíe przekaż перешли"),
@@ -26,24 +26,24 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約 scratch storniert \
         annulliere annullieren décommande décommander anulen cancelen отмени anuluj odwołaj stornier kill löschen \
         lösche lösch supprimer supprime eliminar elimina borrar borra abbrechen wstrzymaj termina terminar finaliza \
-        interrumpe interrumpir interrompre interromps halt discontinue suspende"),
+        interrumpe interrumpir interrompre interromps halt discontinue suspende abgesagt gekündigt"),
     ("pay", "pay payout paid transfer wire remit send sent settle reimburse repay refund donate tip überweisen \
         überweise überweist bezahlen bezahle zahlen zahle begleichen begleiche schicken schicke sende payer paye \
         payez paie virer vire virez régler règle réglez verser verse envoyer envoie pagar paga pague transferir \
         transfiere transfere transfira enviar envía envia abonar abona pagare pagate bonificare bonifica trasferire \
         trasferisci inviare invia versare versa betalen betaal overmaken overboeken stuur 支付 付款 转账 轉帳 汇款 匯款 付给 缴费 転帳 \
         振り込 支払 払って 送金 disburse begleich zahl überweis bezahl rembourse acquitte abone liquida liquidar оплати заплати \
-        zapłać przelej opłać move"),
+        zapłać przelej opłać move überwiesen bezahlt"),
     ("buy", "buy bought purchase order reorder procure restock kaufen kaufe kauf bestellen bestelle bestell acheter \
         achète achetez commander commande commandez comprar compra compre pedir pide encargar encomendar encomende \
         comprare acquistare acquista ordinare ordina kopen koop bestel 购买 購買 订购 下单 購入 買って 注文 commandes encarga \
-        adquirir adquiere закажи купи kup zamów"),
+        adquirir adquiere закажи купи kup zamów bestellt"),
     ("trade", "trade buy sell exchange swap verkaufe kaufe"),
     ("sell", "sell sold trade exchange swap verkaufen verkaufe vendre vends vendez vender vende venda vendere vendi \
         verkopen verkoop 出售 売却 売って verkauf продай sprzedaj"),
     ("book", "book reserve schedule rent hire buchen buche buch reservieren reserviere mieten réserver réserve \
         réservez reservar reserva alquilar prenotare prenota boeken boek reserveren 预订 预约 預訂 予約 reservier miete \
-        mietet loue louer alquila забронируй zarezerwuj"),
+        mietet loue louer alquila забронируй zarezerwuj gebucht"),
     ("approve", "approve accept merge confirm authorize authorise genehmigen genehmige bestätigen bestätige freigeben \
         annehmen approuver approuve accepter accepte confirmer aprobar aprueba aceptar confirmar aprovar aprove \
         aceitar approvare approva accettare confermare conferma goedkeuren accepteer bevestig 批准 同意 确认 承認 確認 \
@@ -51,7 +51,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         apruebe acepta acepte confirma autoriza одобри подтверди zatwierdź zaakceptuj"),
     ("reject", "reject decline deny refuse dismiss ablehnen lehne zurückweisen rejeter rejette refuser rechazar \
         rechaza rejeitar rejeite recusar rifiutare rifiuta respingere afwijzen weiger 拒绝 驳回 却下 拒否 lehn verweigere \
-        verweigern rejetez refusez rechace deniega denegar отклони odrzuć"),
+        verweigern rejetez refusez rechace deniega denegar отклони odrzuć abgelehnt"),
     ("share", "share grant give given allow let permit invite add access able entitle authorize authorise teilen \
         teile freigeben erlauben erlaube gib geben gewähren erteilen erteile partager partage partagez donner donne \
         donnez autoriser autorise compartir comparte comparta dar conceder concede otorgar compartilhar compartilhe \
@@ -61,17 +61,17 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
     ("invite", "invite add join give grant share let allow access onboard einladen lade lädt hinzufügen füge inviter \
         invitez ajouter ajoute invitar invita convidar convide adicionar invitare aggiungi uitnodigen toevoegen 邀请 邀請 \
         添加 加入 招待 追加 ladet añade convida пригласи zaproś gib geben donne donner donnez dar dale concede accorde \
-        zugriff zugang rechte rights accès acceso gewähre able füg hol hole"),
+        zugriff zugang rechte rights accès acceso gewähre able füg hol hole eingeladen hinzugefügt"),
     ("revoke", "revoke withdraw rescind remove delete kick expel strip cancel widerrufen widerrufe entziehen entziehe \
         entfernen entferne révoquer révoque retirer retire revocar revoca revogar revogue retirar revocare togliere \
         togli rimuovi intrekken verwijder 撤销 撤回 取消 移除 取り消 剥奪 invalidate detach entzieh retirez révoquez revoque \
-        expulsa expulsar вышвырни исключи wyrzuć"),
+        expulsa expulsar вышвырни исключи wyrzuć saca sacar"),
     ("ban", "ban block suspend lock freeze mute disable deactivate sperren sperre blockieren blockiere bannir bloquer \
         bloque bloquear bloquea bloqueie bloccare blocca blokkeren blokkeer 封禁 屏蔽 冻结 ブロック 凍結 blacklist sperr bannen \
-        banne verbanne bannis expulse заблокируй zablokuj"),
+        banne verbanne bannis expulse заблокируй zablokuj gesperrt"),
     ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
         desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効 disarm deaktivier \
-        abschalte deaktivierst désactivez desactive inhabilita отключи выключи wyłącz lock"),
+        abschalte deaktivierst désactivez desactive inhabilita отключи выключи wyłącz lock deaktiviert"),
     ("reset", "reset revert rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
         reimpostare resetten 重置 恢复 リセット reinitialize réinitialisez restablece restablezca сбрось zresetuj"),
     ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere \
@@ -86,7 +86,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         перезагрузи zrestartuj"),
     ("stop", "stop kill terminate shut shutdown end abort halt cancel pause stoppen stoppe beenden beende arrêter \
         arrête arrêtez parar detener detén terminar fermare ferma beëindigen 停止 终止 終了 停止して anhalten stopp detenga \
-        pare останови zatrzymaj interrumpe interrumpir interrompre interromps discontinue éteins éteindre apaga"),
+        pare останови zatrzymaj interrumpe interrumpir interrompre interromps discontinue éteins éteindre apaga gestoppt"),
     ("close", "close resolve finish complete end shut schließen schließe fermer ferme fermez clore cerrar cierra \
         cierre fechar feche chiudere chiudi sluiten sluit afsluiten 关闭 關閉 解决 クローズ 閉じ schließ clôture clôturer \
         clôturez закрой zamknij"),
@@ -115,11 +115,11 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         salvar salve substituir scrivere scrivi salvare salva sostituire schrijven schrijf opslaan vervang 写入 保存 覆盖 \
         替换 更新 書い 書き create generate draft rewrite refactor implement convert format sort repariere schreibt notiere \
         notieren mets sauvegarde sauvegarder guarde edita запиши сохрани zapisz guarda make push commit export dump \
-        download exportiere"),
+        download exportiere erstelle erstellen crée crea"),
     ("add", "add include append insert attach put register enroll invite join give grant share let allow access able \
         create hinzufügen füge ergänzen ergänze eintragen gib geben ajouter ajoute ajoutez donner donne añadir añade \
         agregar agrega invitar adicionar adicione acrescentar aggiungere aggiungi toevoegen voeg geef 添加 增加 加入 新增 追加 \
-        加えて trag trage hänge hängen rajoute rajouter añada добавь dodaj füg assign"),
+        加えて trag trage hänge hängen rajoute rajouter añada добавь dodaj füg assign hinzugefügt"),
     ("create", "create add make made new open build built generate write draft start register raise set schedule \
         prepare erstellen erstelle anlegen lege eröffnen machen mache schreibe créer crée créez faire ouvrir rédiger \
         crear crea cree hacer haz abrir criar crie fazer faça creare fare apri maken maak aanmaken 创建 建立 新建 制作 作成 作って \
@@ -138,7 +138,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         sturen stuur schrijven schrijf antwoorden 发送 发给 寄给 回复 告诉 通知 送信 送って 送り 返信 伝え schickt verschicke verschicken \
         versende versenden отправь напиши wyślij napisz verschick"),
     ("publish", "publish post release announce veröffentlichen veröffentliche publier publie publiez publicar publica \
-        pubblicare publiceren publiceer plaats 发布 發佈 公開 投稿 опубликуй opublikuj"),
+        pubblicare publiceren publiceer plaats 发布 發佈 公開 投稿 опубликуй opublikuj veröffentlicht"),
     ("schedule", "schedule plan set arrange book block create planen plane planifier planifie programmer programar \
         programa agendar agende programmare pianifica plannen 安排 计划 予定 planifiez programme"),
     ("role", "role promote demote assign permission visibility"),
@@ -159,7 +159,8 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
 
 /// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
 #[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 71] = [
+pub(super) const PHRASES: [(&str, &str, &str); 72] = [
+    ("neu", "starten", "restart"),
     ("nimm", "aus", "remove"),
     ("point", "at to", "create update"),
     ("add append delete drop insert remove entferne ergänze füge lösche",

@@ -452,6 +452,9 @@ impl Clause<'_> {
                 && self.has_before(at, MAX_SAVED_WORDS, &["ensure", "sure"]);
             return self.has_before(at, 2, &BE)
                 || is_ensured
+                // "PR 34 soll gemergt werden."
+                || (next == "werden"
+                    && self.has_before(at, MAX_SAVED_WORDS, &["bitte", "muss", "soll", "sollen", "sollte"]))
                 || (is_end && self.has_before(at, MAX_LIGHT_WORDS, &WANT))
                 || (is_wide && self.has_before(at, MAX_SAVED_WORDS, &["get", "need", "want"]));
         }

@@ -34,7 +34,7 @@ impl Clause<'_> {
             let Some(verb) = self.verbs(at, reach, orders).find(starts) else { continue };
             found |= actions.split(' ').fold(0, |found, action| found | of_word(action));
             begin = match word {
-                "of" => at,
+                "of" | "starten" => at,
                 // "Go back to 1.9.1", "set the replicas of web to 5".
                 "back" if next == "to" => at + 1,
                 "einladung" | "invitation" | "invite" if matches!(next, "an" | "to") => at + 1,
@@ -73,7 +73,7 @@ impl Clause<'_> {
             ("take", "down") => near(&POSTS),
             // "Out of the trash."
             (_, "bin" | "corbeille" | "papelera" | "papierkorb" | "trash") => {
-                self.has_before(at, 2, &["den", "in", "into", "to", "à"])
+                self.has_before(at, 2, &["a", "den", "in", "into", "to", "à"])
             }
             (_, word) => !is_in(&PARTICLES, word) || at == verb + 1 || ends,
         }

@@ -240,8 +240,11 @@ pub(super) const I: [&str; 7] = ["i", "i'd", "i'm", "me", "us", "we", "we'd"];
 
 /// Irregular participles of the table.
 #[rustfmt::skip]
-pub(super) const PARTICIPLES: [&str; 12] = [
-    "bought", "built", "got", "made", "paid", "ran", "repaid", "sent", "sold", "told", "withdrew", "written",
+pub(super) const PARTICIPLES: [&str; 31] = [
+    "abgelehnt", "abgesagt", "bestellt", "bezahlt", "bought", "built", "deaktiviert", "eingeladen", "entfernt",
+    "erstattet", "gebucht", "gekündigt", "gelöscht", "gemergt", "genehmigt", "gesperrt", "gestoppt", "got",
+    "hinzugefügt", "made", "paid", "ran", "repaid", "sent", "sold", "storniert", "told", "veröffentlicht",
+    "withdrew", "written", "überwiesen",
 ];
 
 /// Words before a participle or the form with `ing`, and after a participle, that give an order: "to be merged",
@@ -365,7 +368,9 @@ pub(super) const ENTITLED: [&str; 19] = [
 
 /// Words of names of tools, and other words for the same thing.
 #[rustfmt::skip]
-pub(super) const SAME: [(&str, &str); 14] = [
+pub(super) const SAME: [(&str, &str); 24] = [
+    ("archivo", "file"), ("benutzer", "user"), ("compte", "user"), ("contraseña", "password"), ("cuenta", "user"),
+    ("datei", "file"), ("fichier", "file"), ("kennwort", "password"), ("usuario", "user"), ("utilisateur", "user"),
     ("account", "user"), ("appointment", "event"), ("collaborator", "access"), ("dir", "folder"),
     ("directory", "folder"), ("email", "mail"), ("guest", "access"), ("konto", "user"), ("meeting", "event"),
     ("member", "access"), ("message", "mail"), ("passwort", "password"), ("permission", "access"), ("repo", "repository"),

@@ -6,16 +6,16 @@ use super::words::bare;
 
 /// Rights by their words, with one name for those that are equal. Sorted.
 #[rustfmt::skip]
-const RIGHTS: [(&str, &str); 54] = [
+const RIGHTS: [(&str, &str); 56] = [
     ("admin", "admin"), ("administrator", "admin"), ("anyone", "anyone"), ("anzusehen", READ), ("bearbeiten", WRITE),
     ("change", WRITE), ("comment", COMMENT), ("commentator", COMMENT), ("commenter", COMMENT),
     ("commenting", COMMENT), ("edit", WRITE), ("editable", WRITE), ("editar", WRITE), ("editing", WRITE), ("editor", WRITE),
     ("escritura", WRITE), ("everyone", "everyone"), ("full", "full"), ("kommentieren", COMMENT), ("lectura", READ),
-    ("lecture", READ), ("leer", READ), ("lesen", READ), ("leserechte", READ), ("lesezugriff", READ), ("lire", READ), ("look", READ),
+    ("lecture", READ), ("leer", READ), ("lesen", READ), ("leserechte", READ), ("leserechten", READ), ("lesezugriff", READ), ("lire", READ), ("look", READ),
     ("maintain", "maintain"), ("maintainer", "maintain"), ("manager", "manager"), ("modifier", WRITE),
     ("modify", WRITE), ("open", READ), ("owner", "owner"), ("public", "public"), ("pull", READ), ("push", WRITE),
     ("read", READ), ("read-only", READ), ("readable", READ), ("reader", READ), ("reading", READ), ("root", "root"),
-    ("schreibrechte", WRITE), ("schreibzugriff", WRITE), ("see", READ), ("view", READ), ("viewable", READ),
+    ("schreibrechte", WRITE), ("schreibrechten", WRITE), ("schreibzugriff", WRITE), ("see", READ), ("view", READ), ("viewable", READ),
     ("viewer", READ), ("viewing", READ), ("visible", READ), ("write", WRITE), ("writer", WRITE), ("écriture", WRITE),
 ];
 const READ: &str = "read";
@@ -37,7 +37,8 @@ const FOR: &str = "for to with";
 const OPENS: &str = "access editable open public readable share viewable visible";
 
 /// Rights that are one word: "gib Anna Leserechte".
-const WHOLE: &str = "leserechte lesezugriff schreibrechte schreibzugriff";
+const WHOLE: &str =
+    "leserechte leserechten lesezugriff schreibrechte schreibrechten schreibzugriff";
 
 /// Words from `make` to the right: "make Anna Weber an admin".
 const MAX_RIGHT_WORDS: usize = 6;
