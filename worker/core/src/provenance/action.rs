@@ -1,9 +1,10 @@
 //! What an instruction asks for: the actions that its words name, and whether a tool does one of them.
 //!
 //! Of the user's words, an injected text can choose another action: "look at pull request 34" names the pull request,
-//! and the text says to merge it. So a tool that destroys, spends or grants needs a word of the instruction for what it
-//! does. If it destroys, makes or changes something, or gives access, the call must also name the [object](objects) of that
-//! word: "delete the branch fix-12 in acme/shop" names the repository, too.
+//! and the text says to merge it. So a tool that destroys, spends or grants needs an *order* of the instruction for what it
+//! does, and the call must be for what this order names: its [object](objects), and no value that the instruction has only
+//! elsewhere. "Merge PR 12. What is PR 7 about?" merges 12 only. "Delete the branch fix-12 in acme/shop" deletes no
+//! repository.
 //!
 //! INVARIANT (words, not sentences): this is a table of words, and rules on the words beside one: negations, questions,
 //! what is read only, and nouns. It knows no other grammar. A word that is missing in the table makes a call wait. A word
@@ -12,6 +13,7 @@
 mod actions;
 mod clause;
 mod objects;
+mod phrase;
 mod phrases;
 mod table;
 #[cfg(test)]
@@ -21,6 +23,7 @@ mod vocabulary;
 mod wide;
 mod words;
 
+use super::extract::rights::is_access;
 use super::key::ValueKey;
 use super::leaves::each_value;
 use super::normal::Form;
@@ -30,26 +33,21 @@ use actions::ACTIONS;
 use table::{Actions, TABLE, is_phrase, named, noun, of_word, respelled};
 use text::of_text;
 use vocabulary::{
-    BEGINS, CANCELLED, EMPTIES, JOINS, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK,
+    BEGINS, CANCELLED, DESCRIBES, DETERMINERS, EMPTIES, JOINS, MEMBERS, PIPELINES, PREPOSITIONS,
+    RIGHTS, TEAMS, THESE, THINGS, TIMES, WEAK, WITH,
 };
 use words::{
-    DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, ORDERED, PLACE, RELATED, USED,
-    of_verb, parts, same,
+    ACTION, AMOUNT, BESIDE, ENTITLES, FILE, HEAD, MAX_ORDERS, OBJECT, PLACE, SOURCE, STATED, TAKES,
+    TARGET, UNKNOWN, USED, VERB, is_in_any, parts, same,
 };
 
 /// The hashes of what an instruction asks for: its actions, and the words of its orders. No value has such a hash, because
 /// no normal form contains the byte 0xff.
 #[must_use]
 pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
-    let mut asked = of_text(instruction);
-    if asked.words.len() >= MAX_WORDS {
-        asked.actions &= !(TABLE.destroys | TABLE.wide | TABLE.grants);
-        asked.words.clear();
-    }
-    let mut stated = hashes(key, asked.actions);
     let mut form = Form::new();
-    stated.extend(asked.words.iter().map(|(kind, word)| hash(key, *kind, word, &mut form)));
-    stated
+    let words = of_text(instruction).whole();
+    words.iter().map(|(kind, word)| hash(key, *kind, word, &mut form)).collect()
 }
 
 /// Whether a word joins two orders.
@@ -77,17 +75,11 @@ pub fn is_verb(word: &str) -> bool {
     of_word(word) != 0
 }
 
-/// The hash of an order that the table does not know.
+/// Whether the user ordered something by a verb that the table does not know.
 #[must_use]
-pub fn ordered(key: &ValueKey, verb: &str) -> u64 {
-    hash(key, ORDERED, verb, &mut Form::new())
-}
-
-/// The hashes of actions.
-#[inline(never)]
-fn hashes(key: &ValueKey, actions: Actions) -> Vec<u64> {
-    let named = ACTIONS.iter().enumerate().filter(|(at, _)| actions & (1 << at) != 0);
-    named.map(|(_, (name, _))| tool(key, name)).collect()
+pub fn is_ordered(key: &ValueKey, verb: &str, stated: &dyn Fn(u64) -> bool) -> bool {
+    let call = Call { key, stated, words: &[], values: Vec::new(), nouns: Vec::new() };
+    call.orders().any(|order| call.is_one(order, &[VERB], verb))
 }
 
 /// The hash of a tool, as `server/tool`, that a plan names or an approver let the agent call.
@@ -96,13 +88,30 @@ pub fn tool(key: &ValueKey, tool: &str) -> u64 {
     key.of_kind(b"\xff#", tool.as_bytes())
 }
 
-/// Whether a run asks for a call of a tool. `mode`: what an argument says that the tool does. `values`: those that the user
-/// named. `stated`: whether the instruction, the plan or an approver stated a hash.
+/// A value of a call that the user named.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// The pointer to its argument.
+    pub pointer: &'a str,
+    pub value: &'a Json,
+    /// Whether its argument is the tool's own. The agent could add another one to name what the user's order is for.
+    pub declared: bool,
+}
+
+/// Whether an argument says where a tool acts. If a tool of high risk has a default for it, the user may have meant another.
+#[must_use]
+pub fn is_place(pointer: &str) -> bool {
+    const PLACES: [&str; 4] = ["branch", "environment", "namespace", "region"];
+    words(pointer).iter().any(|word| is_in(&PLACES, word))
+}
+
+/// Whether a run asks for a call of a tool. `mode`: what an argument says that the tool does. `stated`: whether the
+/// instruction, the plan or an approver stated a hash.
 #[must_use]
 pub fn asks(
     key: &ValueKey,
     (tool, mode): (&str, &str),
-    values: &[&Json],
+    named: &[Named<'_>],
     stated: &dyn Fn(u64) -> bool,
 ) -> bool {
     if mode.is_empty() && stated(self::tool(key, tool)) {
@@ -116,21 +125,43 @@ pub fn asks(
         nouns.extend(words.iter().map(|word| same(word).to_owned()));
         words.truncate(1);
     }
-    let mut named = Vec::new();
-    for value in values {
+    let mut values = Vec::new();
+    for Named { pointer, value, declared } in named {
+        // In `delete_namespace`, the namespace is no place.
+        let own = self::words(pointer);
+        // A right has its own rule: the instruction must grant it.
+        if own.iter().any(|word| is_access(word)) {
+            continue;
+        }
+        let is_source = own.iter().any(|word| is_in(&FROM, word));
+        let is_own = || own.iter().any(|word| nouns.iter().any(|it| it == word));
+        let is_where = own.iter().any(|word| is_in(&WHERE, word));
+        let can_be_object = *declared && (!is_where || is_own());
         each_value(value, &mut |leaf| {
             let text = match leaf {
                 Json::Integer(_) | Json::Number(_) => leaf.canonical(),
                 _ => leaf.as_str().unwrap_or_default().to_owned(),
             };
-            for part in parts(&text) {
-                named.push(part.to_owned());
-            }
+            values.push((text, can_be_object, is_source));
         });
     }
-    let call = Call { key, stated, words: &words, values: named, nouns };
+    let call = Call { key, stated, words: &words, values, nouns };
     (words.len() > 1 && call.has(USED, name)) || call.is_asked()
 }
+
+/// Words in the names of arguments that say where or of what kind something is, and never what an order is for.
+const WHERE: [&str; 6] = ["environment", "kind", "namespace", "region", "selector", "type"];
+
+/// Words in the names of arguments for what something comes from: the account that pays, or a file that is moved.
+#[rustfmt::skip]
+const FROM: [&str; 9] =
+    ["debit", "debtor", "from", "old", "payer", "secondary", "sender", "source", "src"];
+
+/// Actions for which a place is enough: an account is after `to`, a mailing list after `from`.
+#[rustfmt::skip]
+const PAYS: [&str; 10] = [
+    "book", "buy", "charge", "checkout", "pay", "refund", "sell", "trade", "unsubscribe", "withdraw",
+];
 
 /// A call of a tool.
 struct Call<'a> {
@@ -139,8 +170,9 @@ struct Call<'a> {
     /// The words of the tool's name, and the same without synonyms.
     words: &'a [String],
     nouns: Vec<String>,
-    /// The words of the values that the user named.
-    values: Vec<String>,
+    /// The values that the user named, each with whether its argument can be for the object of an order, and whether it says
+    /// what something comes from.
+    values: Vec<(String, bool, bool)>,
 }
 
 impl Call<'_> {
@@ -149,64 +181,134 @@ impl Call<'_> {
         (self.stated)(hash(self.key, kind, word, &mut Form::new()))
     }
 
+    /// Whether an order has a word of one of the kinds.
     #[inline(never)]
-    fn any(&self, kind: u8, (class, verb): (u8, &str), words: &[String]) -> bool {
-        words.iter().any(|word| self.has([0xff, kind, class], &of_verb(verb, word)))
+    fn is_one(&self, order: u8, kinds: &[u8], word: &str) -> bool {
+        kinds.iter().any(|kind| self.has([0xff, *kind, order], word))
     }
 
-    fn does(&self, actions: Actions) -> bool {
-        hashes(self.key, actions).iter().any(|hash| (self.stated)(*hash))
+    /// Whether a value of the call is of a kind in an order.
+    #[inline(never)]
+    fn any(&self, order: u8, kind: u8) -> bool {
+        let can_be = |is_object: bool| is_object || kind != OBJECT;
+        self.values.iter().filter(|it| can_be(it.1)).any(|(text, ..)| {
+            let mut words = parts(text);
+            words.push(text);
+            words.into_iter().any(|word| self.is_one(order, &[kind], word))
+        })
     }
 
-    /// Whether the orders of a class, or those with an unknown verb, are for what the call names. If the user
-    /// named no value of the call, it waits anyway, unless its only sinks are links in a content.
+    fn does(&self, order: u8, actions: Actions) -> bool {
+        let named = ACTIONS.iter().enumerate().filter(|(at, _)| actions & (1 << at) != 0);
+        named.into_iter().any(|(_, (name, _))| self.is_one(order, &[ACTION], name))
+    }
+
+    /// Whether a value is one of an order, or of a statement such as "the IBAN is DE44". A value that the instruction has in no
+    /// other place is one, too, such as 2500 cents of 25 euros.
     #[inline(never)]
-    fn fits(&self, class: u8, verb: &str) -> bool {
-        let is_object = || self.any(OBJECT, (class, verb), &self.values);
-        let is_open = || self.has([0xff, OBJECT, class], &of_verb(verb, ""));
-        let is_noun = || self.any(HEAD, (class, verb), &self.nouns);
-        let is_place = |words: &[String]| self.any(PLACE, (class, ""), words);
-        let is_inside = || self.values.iter().all(|value| self.has([0xff, PLACE, class], value));
-        self.values.is_empty()
-            || match class {
-                DESTROYED => is_object() || is_noun() || (is_open() && !is_inside()),
-                RELATED => {
-                    (is_object() || is_open())
-                        && (!self.has([0xff, PLACE, class], "")
-                            || is_place(&self.values)
-                            || is_place(&self.nouns))
-                }
-                _ => is_object() || is_open() || is_noun(),
-            }
+    fn is_of(&self, order: u8, text: &str, is_source: bool) -> bool {
+        // "The invoice was 980 EUR, transfer 700 EUR."
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let has_own = is_number && self.is_one(order, &[AMOUNT], "");
+        let is_known = |word: &str| {
+            self.is_one(order, &[OBJECT, PLACE, BESIDE], word)
+                || (is_source && self.is_one(order, &[SOURCE], word))
+                || (!has_own && self.is_one(STATED, &[BESIDE], word))
+        };
+        let is_said = |word: &str| {
+            Form::new().of(word).is_some_and(|form| (self.stated)(self.key.hash(form)))
+        };
+        let lists: [&[&str]; 8] =
+            [&BEGINS, &DESCRIBES, &DETERMINERS, &JOINS, &PREPOSITIONS, &THESE, &TIMES, &WITH];
+        // A date of a range ("3 to 5 May") is in no word. Times are no destinations.
+        let is_date = Form::new().of(text).is_some_and(is_date);
+        let is_of_other = has_own && self.is_one(STATED, &[BESIDE], text);
+        // "Move a.md to b.md" moves no b.md.
+        if is_source && self.is_one(order, &[TARGET], text) {
+            return false;
+        }
+        is_date
+            || is_known(text)
+            || (!is_of_other
+                && parts(text).into_iter().all(|it| {
+                    // "Luigi's", "@anna", "-t".
+                    let bare = it.trim_matches(|letter: char| !letter.is_alphanumeric());
+                    let bare = bare.strip_suffix("'s").unwrap_or(bare);
+                    is_known(it)
+                        || is_known(bare)
+                        || !is_said(it)
+                        || is_in_any(&lists, bare.to_lowercase().as_str())
+                }))
+    }
+
+    /// The orders of the instruction.
+    fn orders(&self) -> impl Iterator<Item = u8> {
+        // "" says that there is an order of this number.
+        (0..MAX_ORDERS).take_while(|it| self.is_one(*it, &[ACTION], ""))
     }
 
     fn is_asked(&self) -> bool {
         let verb = verb(self.words);
+        self.orders().any(|order| {
+            let is_one = |kind| self.is_one(order, &[kind], "");
+            let is_of = || self.values.iter().all(|(text, _, from)| self.is_of(order, text, *from));
+            self.is_done(order, verb) && (is_one(UNKNOWN) || is_of())
+        })
+    }
+
+    /// Whether an order is for what the tool does and for what the call names. Without a value that the user named, only the
+    /// action counts.
+    fn is_done(&self, order: u8, verb: Option<(u8, &str, Actions)>) -> bool {
+        let is_one = |kind: u8, word: &str| self.is_one(order, &[kind], word);
+        let is_open = is_one(OBJECT, "");
+        let is_any = self.values.is_empty();
+        let is_object = || is_any || is_open || self.any(order, OBJECT);
+        let is_noun = || self.nouns.iter().any(|it| is_one(HEAD, it));
+        let is_made = || is_object() || is_noun() || self.any(order, FILE);
+        let is_related = || {
+            is_object()
+                && (is_any
+                    || !is_one(PLACE, "")
+                    || self.any(order, PLACE)
+                    || self.nouns.iter().any(|it| is_one(PLACE, it)))
+        };
+        let is_inside = || {
+            let is_place = |word: &str| is_one(PLACE, word);
+            self.values.iter().all(|(text, ..)| parts(text).iter().all(|it| is_place(it)))
+        };
+        let is_destroyed = || {
+            !is_one(TAKES, "")
+                && (is_any || is_noun() || self.any(order, OBJECT) || (is_open && !is_inside()))
+        };
         if verb.is_none_or(|(rank, ..)| rank == NOUN) {
             // `finalize_invoice`, `kubectl_scale`.
             let last = self.words.last().filter(|_| verb.is_none());
             let mut ends = self.words.first().into_iter().chain(last);
-            let is_new = |it: &str| of_word(it) == 0 && self.has(ORDERED, it) && self.fits(NEW, it);
-            if ends.any(|it| is_new(it) || respelled(it).is_some_and(|it| is_new(&it))) {
+            let is_new = |it: &str| of_word(it) == 0 && is_one(VERB, it);
+            if ends.any(|it| is_new(it) || respelled(it).is_some_and(|it| is_new(&it))) && is_made()
+            {
                 return true;
             }
             // `create_access_key`.
             let create = named("create");
-            if self.words.iter().any(|word| named(word) == create)
-                && self.does(create)
-                && self.any(HEAD, (MADE, ""), &self.nouns)
-            {
+            let creates = self.words.iter().any(|word| named(word) == create);
+            if creates && self.does(order, create) && is_noun() {
                 return true;
             }
         }
         let Some((_, word, actions)) = verb else { return false };
-        let of = |some: Actions| self.does(actions & some);
-        of(!(TABLE.destroys | TABLE.wide | TABLE.grants))
+        let of = |some: Actions| self.does(order, actions & some);
+        let is_paid = of(PAYS.iter().fold(0, |all, name| all | named(name)));
+        (of(!(TABLE.destroys | TABLE.wide | TABLE.grants))
+            && (is_object()
+                || is_noun()
+                || (is_paid && (self.any(order, PLACE) || self.any(STATED, BESIDE)))))
             || (of(TABLE.destroys)
-                && (is_in(&EMPTIES, word) || self.fits(DESTROYED, "") || self.fits(RELATED, "")))
-            || (of(TABLE.wide) && self.fits(MADE, ""))
+                && (is_in(&EMPTIES, word) || is_destroyed() || (is_one(TAKES, "") && is_related())))
+            || (of(TABLE.wide) && is_made())
             || (of(TABLE.grants)
-                && ((self.stated)(self.key.of_kind(&ENTITLES, b"")) || self.fits(RELATED, "")))
+                && (is_related()
+                    || (is_one(ENTITLES, "") && (is_object() || self.any(order, PLACE)))))
     }
 }
 
@@ -221,6 +323,15 @@ pub fn is_open(tool: &str) -> bool {
 #[must_use]
 pub fn is_weak(mode: &str) -> bool {
     words(mode).first().is_none_or(|word| is_in(&WEAK, word))
+}
+
+/// Whether a normal form is a date.
+fn is_date(form: &[u8]) -> bool {
+    let fits = |(at, byte): (usize, &u8)| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    form.len() == 10 && form.iter().enumerate().all(fits)
 }
 
 /// What a tool does: the verb of its name, or all words of the name if that is no verb of the table.
@@ -250,6 +361,7 @@ fn verb(words: &[String]) -> Option<(u8, &str, Actions)> {
             // `remove_member` takes rights away.
             (0, _) if found & named("revoke") != 0 && any(&MEMBERS) => named("revoke"),
             (0, own) if own == named("add") && (any(&MEMBERS) || any(&TEAMS)) => named("invite"),
+            (0, 0) if found & named("role") != 0 && any(&RIGHTS) => named("role"),
             (0, 0) => found & found.wrapping_neg(),
             (0, own) => own,
             (noun, _) => noun,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ptr;
 
+use super::action::Named;
 use super::explanation::{Provenance, SinkOrigin, TOOL};
 use super::extract;
 use super::leaves::{each_leaf, each_value, has_blank};
@@ -12,7 +13,7 @@ use super::plan::number;
 use super::pointers::{Step, first_step, unescaped};
 use super::result::MAX_RESULT_VALUES;
 use super::run::RunValues;
-use super::search::{is_in, trim_end};
+use super::search::trim_end;
 use super::sinks::{Argument, answers, arguments};
 use super::undeclared::Undeclared;
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey, action, joined};
@@ -43,12 +44,6 @@ pub struct Call<'a> {
     pub declared: Option<&'a HashSet<Box<str>>>,
     /// What the client answers to questions of the server, if it does.
     pub answers: Option<&'a Json>,
-}
-
-/// Whether an argument says where a tool acts. If a tool of high risk has a default for it, the user may have meant another.
-fn is_place(pointer: &str) -> bool {
-    const PLACES: [&str; 4] = ["branch", "environment", "namespace", "region"];
-    action::words(pointer).iter().any(|word| is_in(&PLACES, word))
 }
 
 /// The folders of the paths in a detail that can lead out of the folder in which its name is used. `A: b` and `/a` are
@@ -98,11 +93,9 @@ impl Call<'_> {
         let is_left_out = |it: &Argument<'_>| self.is_left_out(it) || self.is_usual(it);
         for argument in arguments.iter().filter(|it| !is_left_out(it)) {
             if let Some(origin) = self.origin(argument, &arguments) {
-                if argument.role == Role::Sink
-                    && origin.level == Level::Instruction
-                    && self.is_declared(argument)
-                {
-                    named.push(argument.value);
+                if argument.role == Role::Sink && origin.level == Level::Instruction {
+                    let (pointer, value) = (argument.pointer.as_str(), argument.value);
+                    named.push(Named { pointer, value, declared: self.is_declared(argument) });
                 }
                 add(&mut sinks, origin);
             }
@@ -139,7 +132,11 @@ impl Call<'_> {
             registered => registered,
         };
         let modes = self.modes(&arguments);
-        let asks = self.asks(&modes, &named);
+        // With links in a content only, the call is for nothing that the user named.
+        let is_for_none = named.is_empty()
+            && !sinks.is_empty()
+            && sinks.iter().all(|sink| sink.level == Level::Instruction);
+        let asks = !is_for_none && self.asks(&modes, &named);
         if asks {
             sinks.retain(|sink| !modes.iter().any(|mode| mode.pointer == sink.sink));
         }
@@ -296,7 +293,7 @@ impl Call<'_> {
         Undeclared::of(&is_own, self.input, &others, !self.high_risk)
     }
 
-    /// Whether an argument is one of the tool's. The agent could add another one to name what the user's order is for.
+    /// Whether an argument is one of the tool's.
     fn is_declared(&self, argument: &Argument<'_>) -> bool {
         let name = first_step(&argument.pointer).map(|(name, _)| unescaped(name));
         let has = |all: &HashSet<Box<str>>| name.is_some_and(|name| all.contains(name.as_str()));
@@ -438,7 +435,7 @@ impl Call<'_> {
             let schema = RawObject::parse(schema);
             schema.is_some_and(|it| it.get("required").is_some_and(|all| all.contains(&quoted)))
         };
-        !(self.high_risk && is_place(name))
+        !(self.high_risk && action::is_place(name))
             && default().as_ref() == Some(argument.value)
             && !is_required()
     }

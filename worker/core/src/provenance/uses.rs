@@ -1,5 +1,6 @@
 //! What a value is used for, by the name of its argument: an amount of money, a quantity, a right or a command.
 
+use super::action::Named;
 use super::call::Call;
 use super::leaves::each_leaf;
 use super::lookup::{Found, NOWHERE};
@@ -43,8 +44,8 @@ impl Call<'_> {
                 && names.first().is_none_or(|first| first != "merge")
                 && (last != "event" || is_review())
                 && argument.value.as_str().is_some_and(|value| {
-                    let is_new =
-                        |verb: &String| self.is_said(Some(action::ordered(self.key, verb)));
+                    let is_said = |hash: u64| self.is_said(Some(hash));
+                    let is_new = |verb: &String| action::is_ordered(self.key, verb, &is_said);
                     let names = action::words(value);
                     let is_verb = names.first().is_some_and(|it| action::is_verb(it) || is_new(it));
                     is_verb && self.is_listed(argument, value)
@@ -55,12 +56,12 @@ impl Call<'_> {
 
     /// Whether the instruction asks for what the tool does to these values, which the user named. If arguments say what it
     /// does, each of them must be asked for, but not `create` beside `approve`.
-    pub(super) fn asks(&self, modes: &[&Argument<'_>], named: &[&Json]) -> bool {
+    pub(super) fn asks(&self, modes: &[&Argument<'_>], named: &[Named<'_>]) -> bool {
         let is_said = |hash: u64| self.is_said(Some(hash));
         let text = |mode: &Argument<'_>| mode.value.as_str().unwrap_or_default().to_owned();
         let texts: Vec<String> = modes.iter().map(|mode| text(mode)).collect();
-        let is_mode = |value: &Json| modes.iter().any(|mode| std::ptr::eq(mode.value, value));
-        let named: Vec<&Json> = named.iter().copied().filter(|value| !is_mode(value)).collect();
+        let is_mode = |it: &Named<'_>| modes.iter().any(|mode| mode.pointer == it.pointer);
+        let named: Vec<Named<'_>> = named.iter().copied().filter(|it| !is_mode(it)).collect();
         let asks = |mode: &str| action::asks(self.key, (self.tool, mode), &named, &is_said);
         let all_weak = texts.iter().all(|mode| action::is_weak(mode));
         let mut strong = texts.iter().filter(|mode| all_weak || !action::is_weak(mode));

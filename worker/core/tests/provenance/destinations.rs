@@ -458,9 +458,65 @@ fn to_delete_a_part_does_not_ask_to_delete_the_whole() {
             channel(),
             "allow instruction #tool /channel",
         ),
+        // Where a tool acts is not what it is for.
+        (
+            "Delete the pod web-2 in namespace batch.",
+            "kubectl_delete",
+            value!({ "name": "web-2", "namespace": "batch" }),
+            "allow instruction #tool /name /namespace",
+        ),
+        (
+            "Delete the pod web-2 in namespace batch.",
+            "kubectl_delete",
+            value!({ "name": "batch", "labelSelector": "web-2" }),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Delete the deployment web in namespace staging.",
+            "kubectl_delete",
+            value!({ "resourceType": "deployment", "namespace": "staging" }),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Delete the branch spike1 and look at README.md.",
+            "delete_file",
+            value!({ "path": "README.md", "branch": "spike1" }),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Delete a.md. Is b.md needed?",
+            "delete_files",
+            value!({ "paths": ["a.md", "b.md"] }),
+            "require_approval nowhere #tool",
+        ),
+        (
+            "Pay 25 EUR to DE89370400440532013000.",
+            "create_transfer",
+            value!({ "to": "DE89370400440532013000", "amount": 25 }),
+            "allow instruction #tool /amount /to",
+        ),
+        (
+            "Pay 25 EUR to DE89370400440532013000. I owe Bob 30 EUR, but that can wait.",
+            "create_transfer",
+            value!({ "to": "DE89370400440532013000", "amount": 30 }),
+            "require_approval nowhere #tool",
+        ),
     ] {
         let mut gate = tainted_run(instruction);
         gate.tool_mut().risk = Risk::High;
         assert_eq!(judged(&gate, action, arguments), expected, "{instruction} {action}");
     }
+}
+
+#[test]
+fn a_link_in_a_content_is_not_what_an_order_is_for() {
+    let mut gate = tainted_run("Publish the draft with a link to https://a.com/x to ops.");
+    let roles = r#"{"/channel":"sink","/text":"content"}"#;
+    gate.tool_mut().risk = Risk::High;
+    gate.tool_mut().argument_roles = Some(Rc::new(serde_json::from_str(roles).unwrap()));
+    let text = "see https://a.com/x";
+    let waits = judged(&gate, "publish_draft", value!({ "text": text }));
+    assert_eq!(waits, "require_approval nowhere #tool");
+    let passes = judged(&gate, "publish_draft", value!({ "channel": "ops", "text": text }));
+    assert_eq!(passes, "allow instruction #tool /channel /text#links");
 }

@@ -9,7 +9,7 @@ use super::vocabulary::{
     PREPOSITIONS, PRONOUNS, QUESTIONS, READING, RELATIVES, REPORTS, RESUMES, RIGHTS_ONLY, SENDS,
     SUBJECTS, TELLS, THESE, TIMES, TO_BE, TRIES, USE, USER, WANT,
 };
-use super::words::{Asked, FILE, ORDERED, Order, SIGNS, USED, is_in_any, is_path, is_value};
+use super::words::{Asked, Order, SIGNS, is_in_any, is_path, is_value};
 
 /// Words from a verb of `LIGHT` to its noun, from the verb of a phrase to its later word or to a word of access, from a
 /// negation to `forget`, and from `write` or `tell` to where the text goes or what it is.
@@ -17,6 +17,11 @@ const MAX_LIGHT_WORDS: usize = 4;
 pub(super) const MAX_PHRASE_WORDS: usize = 8;
 const MAX_FORGET_WORDS: usize = 2;
 pub(super) const MAX_SAVED_WORDS: usize = 12;
+
+/// Verbs after which comes what somebody else wants or thinks.
+pub(super) const SAYS: [&str; 10] =
+    ["asks", "claims", "dice", "dit", "meint", "sagt", "said", "says", "thinks", "wants"];
+pub(super) const ALREADY: [&str; 5] = ["already", "bereits", "déjà", "schon", "ya"];
 
 /// Words from a verb such as `send` to an amount of money.
 const MAX_MONEY_WORDS: usize = 5;
@@ -35,11 +40,15 @@ pub(super) struct Clause<'a> {
     pub follows: bool,
     /// Whether its sentence asks the agent.
     pub is_polite: bool,
+    /// Whether what it is for comes after it: "run this:".
+    pub is_open: bool,
 }
 
 impl Clause<'_> {
     #[inline(never)]
     pub(super) fn add_to(&self, asked: &mut Asked, last: &mut Option<Order>) {
+        // "Marta says that it has to be merged".
+        let said = (1..self.words.len()).find(|at| self.is(*at, &SAYS) && self.get(at - 1) != "i");
         let nots = self.negations();
         let is_not = |at: usize| nots.get(at) == Some(&true);
         if (0..self.words.len()).any(|at| is_not(at) && self.is(at, &NOT_ANYWHERE))
@@ -68,12 +77,15 @@ impl Clause<'_> {
                 is_not(it) || (self.is(it, &PRONOUNS) && it.checked_sub(1).is_some_and(is_not))
             });
             let is_needed = self.is_needed(at);
-            let is_negated = is_forbidden || is_beside || (!is_needed && self.is_for_others(at));
+            let is_negated = is_forbidden
+                || is_beside
+                || said.is_some_and(|said| at > said)
+                || (!is_needed && self.is_for_others(at));
             is_forbidden |= is_not(at) && self.is_far(at);
             let next = self.get(at + 1);
             if !is_negated && self.is_saved(at, is_read) {
-                asked.actions |= named("overwrite");
-                asked.words.push((FILE, "file".to_owned()));
+                let is_report = self.is(at, &REPORTS);
+                asked.writes(self.get(at + 1 + usize::from(is_report)));
             }
             let is_none = next == "no" && !starts_with_digit(self.get(at + 2));
             if is_read || is_negated || is_answer || is_none || is_phrase(word, next) {
@@ -84,7 +96,7 @@ impl Clause<'_> {
             }
             if self.is(at, &USE) {
                 let name = (at + 1..at + 3).find(|it| !self.is(*it, &DETERMINERS));
-                name.into_iter().for_each(|it| asked.name(USED, self.get(it)));
+                name.into_iter().for_each(|it| asked.uses(self.get(it)));
             }
             let (mut found, mut begin) = self.of_phrase(at, &orders);
             let is_noun = self
@@ -95,7 +107,7 @@ impl Clause<'_> {
             // "A refund for pi_7", "comment on PR 12".
             if (is_noun
                 && is_in_any(&[&ABOUT, &["de", "del", "du", "für", "para", "pour", "von"]], next))
-                || (word == "comment" && next == "on")
+                || (matches!(word.as_str(), "comment" | "freeze") && next == "on")
             {
                 begin = at + 1;
             }
@@ -113,17 +125,25 @@ impl Clause<'_> {
                 first = 0;
             }
             if found != 0 {
-                asked.actions |= found;
-                *last = self.add_objects(begin, first.min(begin), found, &mut asked.words);
+                *last = self.add_objects(begin, first.min(begin), found, asked);
+                // "Make Anna an editor of a.md": she is between the verb and what the order is read from.
+                if let Some(order) = last.as_ref().filter(|_| is_noun || begin > at) {
+                    let is_verb = |it: &usize| of_word(self.get(*it)) != 0;
+                    let verb = (0..at.min(begin)).rev().find(is_verb).unwrap_or(0);
+                    let between = verb..begin.max(at);
+                    between.for_each(|it| asked.add_beside(order.number, self.get(it)));
+                }
                 (has_verb, first) = (true, self.words.len());
             } else if self.is_new(at) {
-                asked.name(ORDERED, word);
-                self.add_objects(at, at, found, &mut asked.words);
+                let order = self.add_objects(at, at, found, asked);
+                if last.is_none() {
+                    (*last, has_verb) = (order, true);
+                }
                 first = self.words.len();
             }
         }
         if !has_verb && let Some(order) = last {
-            self.add_more(order, self.is_new(0), &mut asked.words);
+            self.add_more(order, self.is_new(0), asked);
         }
     }
 
@@ -242,7 +262,9 @@ impl Clause<'_> {
     #[inline(never)]
     fn is_for_others(&self, at: usize) -> bool {
         let before = |count: usize| at.checked_sub(count).map_or("", |it| self.get(it));
-        let (word, last) = (self.get(at), before(1));
+        let word = self.get(at);
+        // "I already paid".
+        let last = before(1 + usize::from(is_in(&ALREADY, before(1))));
         let is_participle = word.ends_with('d') || is_in(&PARTICIPLES, word);
         let is_let = |count: usize| {
             matches!(before(count), "have" | "let")
@@ -325,6 +347,11 @@ impl Clause<'_> {
     /// Whether the user asks the agent with an infinitive: "I want to merge it", "PR 34 is ready to be merged".
     fn is_for_agent(&self, at: usize) -> bool {
         let is_be = self.get(at + 1) == "be" && self.has_before(at, MAX_SAVED_WORDS, &TO_BE);
+        // "My landlord would like me to pay", "I may have to cancel it".
+        let is_wish = self.has_before(at, 1, &["me"]) && self.has_before(at, 2, &["like"]);
+        if is_wish || self.has_before(at, 3, &["may", "might"]) {
+            return false;
+        }
         let reminds = || self.has_before(at, 3, &["remind", "reminds", "wants"]);
         at == 0
             || is_be

@@ -5,68 +5,61 @@
 
 use super::super::search::{has, is_in};
 use super::clause::Clause;
+use super::phrase::{Part, Phrase, Word, is_name};
 use super::table::{Actions, TABLE, named, of_word};
 use super::vocabulary::{
-    ACCESS, BEGINS, CONTENTS, DESCRIBES, DETERMINERS, EMPTIES, GIVES, JOINS, LOOKS, POLITE,
-    PREPOSITIONS, THESE, TIMES, WHOLE, WITH,
+    ACCESS, AUXILIARIES, BEGINS, CONTENTS, DESCRIBES, DETERMINERS, EMPTIES, GIVES, JOINS, LOOKS,
+    POLITE, PREPOSITIONS, SUBJECTS, THESE, TIMES, TO_BE, WANT, WHOLE, WITH,
 };
 use super::words::{
-    CLASSES, DESTROYED, ENTITLES, HEAD, MADE, MAX_WORDS, NEW, OBJECT, Order, PLACE, RELATED,
-    is_in_any, is_path, is_value, of_verb, parts, same,
+    Asked, BESIDE, ENTITLES, OBJECT, Order, PLACE, STATED, TAKES, is_in_any, is_path, is_value,
+    same,
 };
 
 /// Words of one clause after a verb, and before it, that an order can have.
-const MAX_ORDER_WORDS: usize = 64;
+pub(super) const MAX_ORDER_WORDS: usize = 64;
+
+/// Words before a second name after which "it" may mean any of the two.
+pub(super) const CHOICES: [&str; 12] =
+    ["and", "e", "et", "mit", "o", "oder", "or", "ou", "to", "und", "with", "y"];
+
+/// Words between a kind of value and the value: "the account is DE44".
+pub(super) const IS: [&str; 11] =
+    ["are", "es", "est", "is", "ist", "it's", "sind", "son", "sono", "that's", "è"];
+
+/// Words after which comes only when or why something is to be done.
+#[rustfmt::skip]
+pub(super) const CONDITIONS: [&str; 14] = [
+    "after", "because", "before", "bevor", "falls", "if", "nachdem", "once", "sobald", "unless", "weil", "wenn", "when",
+    "while",
+];
+
+/// Words for the owner of a thing, who was named before.
+pub(super) const POSSESSIVES: [&str; 8] =
+    ["her", "his", "ihr", "ihre", "its", "sein", "seine", "their"];
+
+/// What says that a thing is another one.
+#[rustfmt::skip]
+pub(super) const OTHERS: [&str; 12] = [
+    "alte", "another", "different", "former", "last", "new", "next", "old", "other", "previous", "second", "wrong",
+];
 
 /// Words that belong to a verb.
 const PARTICLES: [&str; 4] = ["back", "down", "off", "up"];
+
+/// Words that are no object: "unsubscribe me", "soll gemergt werden".
+pub(super) const EMPTY: [&str; 8] = ["me", "mich", "moi", "of", "out", "uns", "us", "werden"];
+
+/// Verbs that are one with a later word.
+pub(super) const BRINGS: [&str; 6] = ["bring", "kick", "put", "take", "throw", "turn"];
 
 /// How verbs begin that take something out of another thing.
 const REMOVES: [&str; 10] =
     ["boot", "entfern", "kick", "nimm", "quita", "remov", "retir", "rimuov", "take", "throw"];
 
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Object,
-    /// The last noun of an object.
-    Head,
-    Place,
-    /// After `with`: a place only in "share it with Anna".
-    With,
-    /// After `as`: "invite Anna as a guest".
-    As,
-}
-
-/// The words that an order has.
-struct Phrase<'w> {
-    /// Each word with its part, and how many prepositions come before it.
-    words: Vec<(Part, u8, &'w str)>,
-    part: Part,
-    prepositions: u8,
-    has_object: bool,
-    /// Whether only its places are added.
-    has_all_objects: bool,
-    /// Whether a name or a number is the object.
-    has_value: bool,
-    /// Whether it has a word such as `it`, and whether it has one such as `everything`.
-    is_elsewhere: bool,
-    is_whole: bool,
-}
-
-/// The words of orders, and the class and the verb of those that are added.
-struct Words<'a> {
-    words: &'a mut Vec<([u8; 3], String)>,
-    class: u8,
-    verb: &'a str,
-}
-
-impl Words<'_> {
-    #[inline(never)]
-    fn add(&mut self, kind: u8, word: &str) {
-        if self.words.len() < MAX_WORDS {
-            self.words.push(([0xff, kind, self.class], of_verb(self.verb, word)));
-        }
-    }
+/// Whether a clause with a word is one of its own: "13 is not ready".
+pub(super) fn is_finite(word: &str) -> bool {
+    is_in_any(&[&AUXILIARIES, &IS, &TO_BE, &WANT], word)
 }
 
 impl Clause<'_> {
@@ -86,22 +79,44 @@ impl Clause<'_> {
             let word = self.get(at);
             let before = at.checked_sub(1).map_or("", |it| self.get(it));
             let is_object = phrase.part == Part::Object;
+            // "Merge PR 34 as soon as 35 is reviewed".
+            if is_in(&CONDITIONS, word)
+                || (word == "as" && matches!(self.get(at + 1), "long" | "soon"))
+            {
+                phrase.prepositions = phrase.prepositions.saturating_add(1);
+                break;
+            }
             // "Du dépôt", but not "kannst du".
             let is_du = word == "du" && at > 0 && !is_in(&POLITE, before);
+            // "And pay that to DE44".
+            let next = self.get(at + 1);
+            let is_that =
+                word == "that" && at == from && (next.is_empty() || is_in(&PREPOSITIONS, next));
+            // "Both of them".
+            let is_of = word == "of" && self.is(at + 1, &THESE);
+            // "Roll out 1.2", but not "out of the group".
+            let is_out = word == "out" && at == from && next != "of";
+            let is_wish = word == "like" && (before.ends_with("'d") || before == "would");
             if is_in(&WHOLE, word) {
                 phrase.is_whole |= is_object;
-            } else if is_du || (is_in(&PREPOSITIONS, word) && before != "rid") {
+            } else if is_du
+                || (is_in(&PREPOSITIONS, word) && before != "rid" && !is_wish && !is_out && !is_of)
+            {
                 let is_as = matches!(word, "als" | "as");
                 phrase.part = if is_as { Part::As } else { Part::Place };
                 phrase.prepositions = phrase.prepositions.saturating_add(u8::from(!is_as));
+                phrase.preposition = word;
             } else if is_in(&WITH, word) {
                 phrase.part = Part::With;
                 phrase.prepositions = phrase.prepositions.saturating_add(1);
-            } else if is_in(&DESCRIBES, word) {
+            } else if is_in(&DESCRIBES, word) && !is_that {
                 phrase.part = Part::Object;
             } else if is_in(&THESE, word) {
                 phrase.is_elsewhere |= is_object;
-            } else if !is_in_any(&[&DETERMINERS, &JOINS, &BEGINS, &PARTICLES, &TIMES], word) {
+                phrase.is_at_elsewhere |= !is_object;
+                phrase.is_one |= is_object && matches!(word, "es" | "ihn" | "it" | "lo");
+            } else if !is_in_any(&[&DETERMINERS, &JOINS, &BEGINS, &PARTICLES, &TIMES, &EMPTY], word)
+            {
                 // Where all of the user's events are.
                 if before == "my" && word == "calendar" {
                     continue;
@@ -118,21 +133,33 @@ impl Clause<'_> {
                 if is_object && phrase.has_all_objects {
                     continue;
                 }
-                let entry = (phrase.prepositions, owner.unwrap_or(word));
+                let word = owner.unwrap_or(word);
                 let is_content = is_emptied && is_in(&CONTENTS, word);
                 let is_head =
                     (is_object || is_content) && self.is_plain(at) && !self.is_plain(at + 1);
-                if is_head {
-                    phrase.words.push((Part::Head, entry.0, entry.1));
-                }
                 // "Delete the pod web-1": the kind of the thing does not name it.
-                if !(is_head && is_value(self.get(at + 1))) {
-                    phrase.words.push((part, entry.0, entry.1));
+                if is_head && is_value(self.get(at + 1)) {
+                    phrase.push(Part::Kind, is_head, word);
+                } else {
+                    phrase.push(part, is_head, word);
                     phrase.has_object |= is_object;
                     phrase.has_value |= is_object && is_value(word);
                 }
             }
         }
+    }
+
+    /// Whether a word joins two orders of one verb: a preposition is on both sides, or a number at both beginnings.
+    fn is_again(&self, (from, at, end): (usize, usize, usize)) -> bool {
+        let is_preposition =
+            |it: usize| self.is(it, &PREPOSITIONS) || matches!(self.get(it), "als" | "as");
+        let is_number = |it: usize| self.get(it).starts_with(|it: char| it.is_ascii_digit());
+        let is_twice = |it: usize| (from..at).any(|other| self.get(other) == self.get(it));
+        self.is(at, &JOINS)
+            && !is_preposition(at)
+            && !is_preposition(at + 1)
+            && ((is_number(from) && is_number(at + 1) && at > from + 1)
+                || (at + 1..end).any(|it| is_preposition(it) && is_twice(it)))
     }
 
     /// Adds the words that an order has. Those before it count if no other verb is there. `None` if no word counts for it.
@@ -142,20 +169,35 @@ impl Clause<'_> {
         at: usize,
         first: usize,
         found: Actions,
-        words: &mut Vec<([u8; 3], String)>,
+        asked: &mut Asked,
     ) -> Option<Order> {
         let is_end = |it: &usize| {
-            self.is(*it, &JOINS) && (of_word(self.get(it + 1)) != 0 || self.is(it + 1, &LOOKS))
+            self.is(*it, &JOINS)
+                && (of_word(self.get(it + 1)) != 0
+                    || self.is(it + 1, &LOOKS)
+                    || self.is(it + 1, &BRINGS))
         };
         let last = self.words.len().min(at + MAX_ORDER_WORDS);
-        let end = (at + 1..last).find(is_end).unwrap_or(last);
+        let mut end = (at + 1..last).find(is_end).unwrap_or(last);
+        // "Pay 35 EUR to Anna and 50 EUR to Bob" are two orders.
+        let again = (at + 1..end).find(|it| self.is_again((at + 1, *it, end)));
+        if let Some(again) = again {
+            let words = self.words.iter();
+            let mut rest = vec![self.get(at).to_owned()];
+            rest.extend(words.take(end).skip(again + 1).cloned());
+            let rest = Clause { words: &rest, follows: false, is_polite: false, is_open: true };
+            rest.add_objects(0, 0, found, asked);
+            end = again;
+        }
         let first = first.max(at.saturating_sub(MAX_ORDER_WORDS));
         let (verb, is_emptied) = (self.get(at), self.is(at, &EMPTIES));
         let mut phrase = Phrase::new(Part::Object);
         self.read((at + 1, end), is_emptied, &mut phrase);
         let is_place = phrase.part != Part::Object;
+        let is_alone = phrase.words.is_empty() && phrase.prepositions == 0;
         // "Remove Bob from the group" does not ask to delete Bob.
-        let takes = REMOVES.iter().any(|it| verb.starts_with(it))
+        let takes = found & TABLE.destroys != 0
+            && REMOVES.iter().any(|it| verb.starts_with(it))
             && phrase.prepositions > 0
             && !phrase.is_whole;
         if !phrase.is_elsewhere {
@@ -163,40 +205,109 @@ impl Clause<'_> {
             (phrase.part, phrase.prepositions) = (Part::Object, 0);
             self.read((first, at), is_emptied, &mut phrase);
         }
-        let destroys = found & TABLE.destroys != 0;
-        let is_access =
-            |(part, _, word): &(Part, u8, &str)| *part != Part::Place && is_in(&ACCESS, word);
         let grants = found & TABLE.grants != 0;
+        let is_access = |it: &Word<'_>| it.part != Part::Place && is_in(&ACCESS, it.word);
         let gives = self.is(at, &ACCESS)
             || (grants && self.is(at, &GIVES))
             || phrase.words.iter().any(is_access);
-        if gives {
-            words.push((ENTITLES, String::new()));
+        let order =
+            Order { number: asked.begin(found, verb)?, found, takes, is_place, is_closed: false };
+        for (is, kind) in [(gives, ENTITLES), (takes, TAKES)] {
+            if is {
+                asked.add(kind, order.number, "");
+            }
         }
-        let class = |is: bool, class: u8| if is { class } else { 0 };
-        let classes = class(destroys && !takes, DESTROYED)
-            | class(found & TABLE.wide != 0, MADE)
-            | class(found == 0, NEW)
-            | class(grants || (destroys && takes), RELATED);
-        let order = Order { classes, verb: verb.to_owned(), is_place };
+        // What the sentence has before the order, or else the last sentence that names something.
+        let mut before = asked.sentence.clone();
+        let skipped = at.saturating_sub(MAX_ORDER_WORDS);
+        before.extend(self.words.iter().take(at).skip(skipped).cloned());
+        let has_name = |words: &[String]| words.iter().any(|word| is_name(word));
+        if before.is_empty() || (!has_name(&before) && has_name(&asked.mention)) {
+            before = asked.mention.clone();
+        }
+        let before = Clause { words: &before, follows: false, is_polite: false, is_open: false };
+        let mut other = Phrase::new(Part::Object);
+        let length = before.words.len();
+        before.read((length.saturating_sub(MAX_ORDER_WORDS), length), false, &mut other);
+        let has_name = phrase.words.iter().any(|it| is_name(it.word));
+        let is_same = |it: &Word<'_>| {
+            it.is_head && before.words.iter().any(|word| same(word) == same(it.word))
+        };
+        // "Jdoe has left, disable the account", "reset his password".
+        let is_bare = found & TABLE.destroys != 0
+            && phrase.words.len() == 1
+            && self.is(at + 1, &DETERMINERS)
+            && (!asked.sentence.is_empty() || self.is(at + 1, &POSSESSIVES));
+        // "PR 12 is ready. Merge it." "Merge the PR." "Please merge."
+        let is_elsewhere = phrase.is_elsewhere
+            || (is_alone && phrase.words.is_empty() && !self.is_open)
+            || (!has_name && (is_bare || phrase.words.iter().any(is_same)));
+        let has_place = phrase.words.iter().any(|it| it.part == Part::Place);
+        // What is paid has its amount and its account in its own clause, or in a statement.
+        let is_made =
+            found & TABLE.wide != 0 && found & (TABLE.destroys | TABLE.grants | named("pay")) == 0;
+        if phrase.is_at_elsewhere {
+            other.words.iter_mut().for_each(|it| it.part = Part::Place);
+            other.add(&order, asked);
+        } else if is_elsewhere && length > 0 {
+            if !(phrase.is_one && before.is_choice()) {
+                other.promote(order.is_related());
+                other.add(&order, asked);
+            }
+        } else if is_elsewhere {
+            asked.add(OBJECT, order.number, "");
+        } else if is_made {
+            // "Create the branch fix-12, and change a.md in it".
+            other.add_beside(true, order.number, asked);
+        } else if !has_place || before.is(0, &PREPOSITIONS) {
+            // "Merge acme/shop#12 and delete the branch fix-12", "in acme/shop, merge PR 12".
+            other.add_beside(false, order.number, asked);
+        }
+        asked.add(BESIDE, order.number, verb);
+        // "Jdoe needs write access to vpn".
+        if self.is(at, &ACCESS) || verb == "able" {
+            let mut who = Phrase::new(Part::Object);
+            self.read((at.saturating_sub(MAX_ORDER_WORDS), at), false, &mut who);
+            let needs = self.words.iter().take(at).any(|it| is_finite(it));
+            let kind = if needs { OBJECT } else { BESIDE };
+            who.words.iter().for_each(|it| asked.add(kind, order.number, it.word));
+        }
+        phrase.add(&order, asked);
         // "Invite Anna to the workspace" needs no place that fits, "add Anna to the list" does.
         let is_loose = gives || (!takes && found & named("overwrite") == 0);
-        phrase.add(&order, Some(is_loose), words);
-        (classes != 0).then_some(order)
+        let is_place = |it: &Word<'_>| {
+            matches!(it.part, Part::Place | Part::With)
+                && it.prepositions < 2
+                // "Invite Anna to comment" is for something else.
+                && (!is_loose || is_name(it.word) || of_word(it.word) != 0)
+        };
+        if order.is_related() && phrase.words.iter().any(is_place) {
+            asked.add(PLACE, order.number, "");
+        }
+        Some(order)
+    }
+
+    /// Whether "it" can mean any of two names: "compare PR 12 with PR 13, and merge it".
+    fn is_choice(&self) -> bool {
+        let is_named = |at: usize| is_name(self.get(at));
+        (1..self.words.len())
+            .any(|at| self.is(at, &CHOICES) && is_named(at - 1) && (at + 1..at + 4).any(is_named))
     }
 
     /// Adds a clause without a known verb to the order before it. `is_new`: it can begin with an unknown one.
     #[inline(never)]
-    pub(super) fn add_more(
-        &self,
-        order: &mut Order,
-        is_new: bool,
-        words: &mut Vec<([u8; 3], String)>,
-    ) {
+    pub(super) fn add_more(&self, order: &mut Order, is_new: bool, asked: &mut Asked) {
         // "Delete anna, carl and tom", but not "delete a.md, drain worker-3".
         let next = self.get(1);
-        if is_new && !(next.is_empty() || is_in_any(&[&JOINS, &PREPOSITIONS], next)) {
-            order.classes &= MADE;
+        if is_new
+            && order.found & TABLE.destroys != 0
+            && !(next.is_empty() || is_in_any(&[&JOINS, &PREPOSITIONS], next))
+        {
+            order.is_closed = true;
+        }
+        // "Merge PR 12, PR 13 needs more work".
+        if order.is_closed || self.is(0, &SUBJECTS) || self.words.iter().any(|it| is_finite(it)) {
+            return;
         }
         // "… in C0123, ts 17123.4" names another object, "… in issue 12, acme/shop" does not.
         let is_named = self.is_plain(0) && is_value(next);
@@ -204,73 +315,41 @@ impl Clause<'_> {
         let mut phrase = Phrase::new(if is_place { Part::Place } else { Part::Object });
         self.read((0, self.words.len()), false, &mut phrase);
         order.is_place = phrase.part != Part::Object;
-        phrase.add(order, None, words);
+        phrase.add(order, asked);
+    }
+
+    /// Adds what a clause without an order says about the orders: "the IBAN is DE44", or, after a label or as a whole
+    /// sentence, "DE44" and "in acme/shop".
+    pub(super) fn add_statement(&self, is_labelled: bool, is_whole: bool, asked: &mut Asked) {
+        let is = |it: &usize| self.is(*it, &IS);
+        let is_short = self.words.len() <= MAX_STATED_WORDS;
+        let plain = || (0..self.words.len()).filter(|at| self.is_plain(*at)).count();
+        let begin = match (0..self.words.len().min(MAX_STATED_WORDS)).find(is) {
+            Some(at) => at + 1,
+            None if is_whole && is_short && self.is(0, &PREPOSITIONS) => 0,
+            None if is_labelled && plain() <= MAX_LABELLED_WORDS => 0,
+            None => return,
+        };
+        // "PR 13 is for later", "the other account is DE44".
+        if (0..begin).any(|at| is_name(self.get(at)) || self.is(at, &OTHERS)) {
+            return;
+        }
+        let mut phrase = Phrase::new(Part::Place);
+        self.read((begin, self.words.len()), false, &mut phrase);
+        phrase.add_beside(false, STATED, asked);
+    }
+
+    /// Whether a clause before a colon says what kind of value follows: "IBAN:".
+    pub(super) fn is_kind(&self) -> bool {
+        (1..=MAX_LABELLED_WORDS + 1).contains(&self.words.len())
+            && !self.words.iter().any(|word| is_name(word) || is_in(&OTHERS, word))
+    }
+
+    pub(super) fn has_name(&self) -> bool {
+        self.words.iter().any(|word| is_name(word))
     }
 }
 
-impl Phrase<'_> {
-    fn new(part: Part) -> Self {
-        let (words, prepositions) = (Vec::new(), 0);
-        let (has_object, has_all_objects, has_value) = (false, false, false);
-        let (is_elsewhere, is_whole) = (false, false);
-        Self {
-            words,
-            part,
-            prepositions,
-            has_object,
-            has_all_objects,
-            has_value,
-            is_elsewhere,
-            is_whole,
-        }
-    }
-
-    /// Adds the words to those of an order. `begins`: this is its clause, and its places need not fit if none is a name.
-    #[inline(never)]
-    fn add(&self, order: &Order, begins: Option<bool>, words: &mut Vec<([u8; 3], String)>) {
-        let is_whole = self.is_whole && !self.has_object;
-        for class in CLASSES {
-            if order.classes & class == 0 {
-                continue;
-            }
-            // What an unknown verb is for is known by that verb only.
-            let verb = if class == NEW { &order.verb } else { "" };
-            let mut words = Words { words: &mut *words, class, verb };
-            let is_related = class == RELATED;
-            let (mut is_open, mut has_place, mut has_name) = (true, false, false);
-            for &(part, prepositions, word) in &self.words {
-                let is_object = part == Part::Object
-                        || (part == Part::With && !is_related)
-                        // "Upload it as a.csv."
-                        || (part == Part::As && class == MADE)
-                        || is_whole;
-                if class == MADE && is_path(word) {
-                    words.add(HEAD, "file");
-                }
-                if part == Part::Head {
-                    if class != DESTROYED || !self.has_value {
-                        words.add(HEAD, same(word));
-                    }
-                } else if is_object || !is_related || (part != Part::As && prepositions < 2) {
-                    let parts = parts(word.trim_start_matches('\''));
-                    for (at, part) in parts.iter().enumerate() {
-                        let is_last = at + 1 == parts.len() || is_whole;
-                        words.add(if is_object && is_last { OBJECT } else { PLACE }, part);
-                    }
-                    if !is_object {
-                        words.add(PLACE, same(word));
-                        (has_place, has_name) = (true, has_name || is_value(word));
-                    }
-                }
-                is_open = false;
-            }
-            let Some(is_loose) = begins else { continue };
-            if is_open || self.is_elsewhere {
-                words.add(OBJECT, "");
-            }
-            if is_related && has_place && (!is_loose || has_name) {
-                words.add(PLACE, "");
-            }
-        }
-    }
-}
+/// Words before the verb of such a clause, or of one without a verb, and words of a language after a label.
+const MAX_STATED_WORDS: usize = 6;
+const MAX_LABELLED_WORDS: usize = 2;

@@ -5,6 +5,7 @@ use super::table::is_wide;
 use super::vocabulary::*;
 use super::*;
 use crate::provenance::Hashes;
+use crate::provenance::extract::instruction as instruction_values;
 use sentences::{CALLS, ORDERS, OTHERS as OTHER_CALLS, READS};
 
 const KEY: ValueKey = ValueKey::new([7; 16]);
@@ -14,10 +15,12 @@ fn is_asked(instruction: &str, tool: &str) -> bool {
 }
 
 fn is_asked_for(instruction: &str, tool: &str, values: &[&str]) -> bool {
-    let known: Hashes = stated(&KEY, instruction).into_iter().collect();
+    let mut known: Hashes = stated(&KEY, instruction).into_iter().collect();
+    known.extend(instruction_values(&KEY, instruction));
     let values: Vec<Json> = values.iter().map(|text| Json::String((*text).to_owned())).collect();
-    let values: Vec<&Json> = values.iter().collect();
-    asks(&KEY, (tool, ""), &values, &|hash| known.contains(&hash))
+    let named = values.iter().map(|value| Named { pointer: "/to", value, declared: true });
+    let named: Vec<_> = named.collect();
+    asks(&KEY, (tool, ""), &named, &|hash| known.contains(&hash))
 }
 
 #[test]
@@ -125,7 +128,21 @@ fn an_order_is_for_its_object_and_not_for_where_that_is() {
 
 #[test]
 fn lists_are_sorted() {
-    let lists: [&[&str]; 68] = [
+    let lists: [&[&str]; 82] = [
+        &objects::BRINGS,
+        &super::FROM,
+        &clause::ALREADY,
+        &clause::SAYS,
+        &objects::EMPTY,
+        &phrase::SOURCES,
+        &text::TEXTS,
+        &objects::CHOICES,
+        &objects::CONDITIONS,
+        &objects::IS,
+        &objects::OTHERS,
+        &objects::POSSESSIVES,
+        &phrase::TARGETS,
+        &text::GREETINGS,
         &ABOUT,
         &ANSWERS,
         &ASKED,

@@ -1,7 +1,7 @@
 //! What an instruction in Chinese or Japanese asks for.
 
 use super::table::{TABLE, is_wide};
-use super::words::{Asked, DESTROYED, MADE, OBJECT, PLACE, RELATED, parts};
+use super::words::{Asked, OBJECT, PLACE, UNKNOWN, parts};
 
 /// Adds the actions of words in Chinese or Japanese. They are for all that the instruction names, except for what something
 /// is in.
@@ -12,18 +12,14 @@ pub(super) fn add(text: &str, asked: &mut Asked) {
     if actions == 0 {
         return;
     }
-    asked.actions |= actions;
-    let related = if actions & TABLE.grants == 0 { MADE } else { RELATED };
-    for class in [DESTROYED, MADE, related] {
-        asked.words.push(([0xff, OBJECT, class], String::new()));
-    }
+    let Some(order) = asked.begin(actions, "") else { return };
+    asked.add(OBJECT, order, "");
+    asked.add(UNKNOWN, order, "");
     for token in text.split(|letter: char| is_wide(letter) || letter.is_whitespace()) {
         let at = token.as_ptr().addr() - text.as_ptr().addr() + token.len();
         let after = text.get(at..).unwrap_or_default().trim_start();
         if IN.iter().any(|it| after.starts_with(it)) {
-            let places =
-                parts(token).into_iter().map(|it| ([0xff, PLACE, DESTROYED], it.to_owned()));
-            asked.words.extend(places);
+            parts(token).into_iter().for_each(|it| asked.add(PLACE, order, it));
         }
     }
 }

@@ -8,8 +8,8 @@
 mod delimited;
 mod excluded;
 mod instruction;
-mod money;
-mod rights;
+pub(super) mod money;
+pub(super) mod rights;
 mod scan;
 mod text;
 mod tree;
