@@ -98,7 +98,8 @@ const MODES: [(&str, &str, &str, bool); 16] = [
 ];
 
 #[rustfmt::skip]
-const ORDERS: [(&str, &str, &str); 219] = [
+const ORDERS: [(&str, &str, &str); 220] = [
+    ("execute: systemctl restart nginx", "fs/execute_command", r#"{"command":"systemctl restart nginx"}"#),
     ("Pay 35 EUR to PL61109010140000071219812874 and 1,912.50 EUR to DE44 5001 0517 5407 3249 31.", "bank/create_transfer", r#"{"iban":"DE44500105175407324931","amount":1912.5,"currency":"EUR"}"#),
     ("Pay 35 EUR to PL61109010140000071219812874 and 1,912.50 EUR to DE44 5001 0517 5407 3249 31.", "bank/create_transfer", r#"{"iban":"PL61109010140000071219812874","amount":35,"currency":"EUR"}"#),
     ("Refund 15.50 EUR on order 8840 and 240 EUR on order 8841", "shopify/refund_create", r#"{"orderId":"8841","amount":240,"currency":"EUR"}"#),

@@ -263,6 +263,10 @@ impl Clause<'_> {
             // "Merge acme/shop#12 and delete the branch fix-12", "in acme/shop, merge PR 12".
             other.add_beside(false, order.number, asked);
         }
+        // "Run this: …" What follows is added by who reads the text.
+        if is_alone && self.is_open {
+            asked.add(OBJECT, order.number, "");
+        }
         asked.add(BESIDE, order.number, verb);
         // "Jdoe needs write access to vpn".
         if self.is(at, &ACCESS) || verb == "able" {
