@@ -303,42 +303,31 @@ impl SerializeMap for Members<'_> {
     }
 }
 
-impl SerializeStruct for Members<'_> {
-    type Ok = ();
-    type Error = Error;
+macro_rules! fields {
+    ($($of:ident)*) => {
+        $(impl $of for Members<'_> {
+            type Ok = ();
+            type Error = Error;
 
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        if name == RAW_VALUE {
-            return value.serialize(Writer { out: self.out, raw: true });
-        }
-        self.member(name, value)
-    }
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                name: &'static str,
+                value: &T,
+            ) -> Result<(), Error> {
+                if name == RAW_VALUE {
+                    return value.serialize(Writer { out: self.out, raw: true });
+                }
+                self.member(name, value)
+            }
 
-    fn end(self) -> Result<(), Error> {
-        self.close()
-    }
+            fn end(self) -> Result<(), Error> {
+                self.close()
+            }
+        })*
+    };
 }
 
-impl SerializeStructVariant for Members<'_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        self.member(name, value)
-    }
-
-    fn end(self) -> Result<(), Error> {
-        self.close()
-    }
-}
+fields! { SerializeStruct SerializeStructVariant }
 
 #[cfg(test)]
 mod tests {
