@@ -13,8 +13,8 @@
 mod actions;
 mod clause;
 mod objects;
+mod phrasal;
 mod phrase;
-mod phrases;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -142,7 +142,7 @@ pub fn asks(
                 Json::Integer(_) | Json::Number(_) => leaf.canonical(),
                 _ => leaf.as_str().unwrap_or_default().to_owned(),
             };
-            values.push((text, can_be_object, is_source));
+            values.push(Value { text, can_be_object, is_source });
         });
     }
     let call = Call { key, stated, words: &words, values, nouns };
@@ -159,9 +159,18 @@ const FROM: [&str; 9] =
 
 /// Actions for which a place is enough: an account is after `to`, a mailing list after `from`.
 #[rustfmt::skip]
-const PAYS: [&str; 10] = [
+const OF_PLACES: [&str; 10] = [
     "book", "buy", "charge", "checkout", "pay", "refund", "sell", "trade", "unsubscribe", "withdraw",
 ];
+
+/// A value that the user named, by what its argument can be.
+struct Value {
+    text: String,
+    /// Whether the argument can be for the object of an order.
+    can_be_object: bool,
+    /// Whether it says what something comes from.
+    is_source: bool,
+}
 
 /// A call of a tool.
 struct Call<'a> {
@@ -170,9 +179,8 @@ struct Call<'a> {
     /// The words of the tool's name, and the same without synonyms.
     words: &'a [String],
     nouns: Vec<String>,
-    /// The values that the user named, each with whether its argument can be for the object of an order, and whether it says
-    /// what something comes from.
-    values: Vec<(String, bool, bool)>,
+    /// The values that the user named.
+    values: Vec<Value>,
 }
 
 impl Call<'_> {
@@ -190,10 +198,9 @@ impl Call<'_> {
     /// Whether a value of the call is of a kind in an order.
     #[inline(never)]
     fn any(&self, order: u8, kind: u8) -> bool {
-        let can_be = |is_object: bool| is_object || kind != OBJECT;
-        self.values.iter().filter(|it| can_be(it.1)).any(|(text, ..)| {
-            let mut words = parts(text);
-            words.push(text);
+        self.values.iter().filter(|it| it.can_be_object || kind != OBJECT).any(|it| {
+            let mut words = parts(&it.text);
+            words.push(&it.text);
             words.into_iter().any(|word| self.is_one(order, &[kind], word))
         })
     }
@@ -206,7 +213,9 @@ impl Call<'_> {
     /// Whether a value is one of an order, or of a statement such as "the IBAN is DE44". A value that the instruction has in no
     /// other place is one, too, such as 2500 cents of 25 euros.
     #[inline(never)]
-    fn is_of(&self, order: u8, text: &str, is_source: bool) -> bool {
+    fn is_of(&self, order: u8, value: &Value) -> bool {
+        let Value { text, is_source, .. } = value;
+        let (text, is_source) = (text.as_str(), *is_source);
         // "The invoice was 980 EUR, transfer 700 EUR."
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let has_own = is_number && self.is_one(order, &[AMOUNT], "");
@@ -251,7 +260,7 @@ impl Call<'_> {
         let verb = verb(self.words);
         self.orders().any(|order| {
             let is_one = |kind| self.is_one(order, &[kind], "");
-            let is_of = || self.values.iter().all(|(text, _, from)| self.is_of(order, text, *from));
+            let is_of = || self.values.iter().all(|value| self.is_of(order, value));
             self.is_done(order, verb) && (is_one(UNKNOWN) || is_of())
         })
     }
@@ -274,7 +283,7 @@ impl Call<'_> {
         };
         let is_inside = || {
             let is_place = |word: &str| is_one(PLACE, word);
-            self.values.iter().all(|(text, ..)| parts(text).iter().all(|it| is_place(it)))
+            self.values.iter().all(|value| parts(&value.text).iter().all(|it| is_place(it)))
         };
         let is_destroyed = || {
             !is_one(TAKES, "")
@@ -298,11 +307,11 @@ impl Call<'_> {
         }
         let Some((_, word, actions)) = verb else { return false };
         let of = |some: Actions| self.does(order, actions & some);
-        let is_paid = of(PAYS.iter().fold(0, |all, name| all | named(name)));
+        let is_of_place = of(OF_PLACES.iter().fold(0, |all, name| all | named(name)));
         (of(!(TABLE.destroys | TABLE.wide | TABLE.grants))
             && (is_object()
                 || is_noun()
-                || (is_paid && (self.any(order, PLACE) || self.any(STATED, BESIDE)))))
+                || (is_of_place && (self.any(order, PLACE) || self.any(STATED, BESIDE)))))
             || (of(TABLE.destroys)
                 && (is_in(&EMPTIES, word) || is_destroyed() || (is_one(TAKES, "") && is_related())))
             || (of(TABLE.wide) && is_made())
