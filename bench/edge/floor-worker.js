@@ -42,6 +42,10 @@ const MAX_BACKOFF_MS = 60_000;
 const MAX_FLUSH_BYTES = 1_500_000;
 const MAX_FLUSH_COUNTS = 500;
 const MAX_EXPIRED_ROWS = 4_000;
+/** From worker/core/src/lane/publish.rs. */
+const MAX_KEPT_ROWS = 500_000;
+const MINUTE_MS = 60 * 1_000;
+const KEPT_MS = 60 * MINUTE_MS;
 /** From worker/core/src/gate/mod.rs. */
 const REPLAY_MS = 24 * 60 * 60 * 1_000;
 const NONCE_MS = 10 * 60 * 1_000;
@@ -86,6 +90,8 @@ export class GateLane extends DurableObject {
   /** The series that D1 was told of. */
   #toldSeries = new Set();
   #alarmIsSet = false;
+  /** The last row that D1 has. */
+  #flushedThrough = 0;
 
   constructor(state, env) {
     super(state, env);
@@ -98,7 +104,8 @@ export class GateLane extends DurableObject {
     this.#batchRows = env.FLUSH_BATCH_ROWS;
     for (const statement of this.#lane.SCHEMA) this.#sql.exec(statement);
     const [head] = this.#sql.exec(this.#lane.META, "head");
-    const [[, last]] = this.#sql.exec(this.#lane.JOURNAL_EXTENT).raw();
+    [[this.#flushedThrough]] = this.#sql.exec(this.#lane.FLUSHED_THROUGH).raw();
+    const [[, last]] = this.#sql.exec(this.#lane.JOURNAL_EXTENT, this.#flushedThrough).raw();
     if (last > 0) {
       const [[hash]] = this.#sql.exec(this.#lane.JOURNAL_HASH, last).raw();
       this.#head = { seq: last, hash };
@@ -290,7 +297,7 @@ export class GateLane extends DurableObject {
     let first = 0;
     let last = 0;
     let bytes = 0;
-    for (const [seq, hash, row, at] of sql.exec(lane.ROWS, 0, this.#batchRows).raw()) {
+    for (const [seq, hash, row, at] of sql.exec(lane.ROWS, this.#flushedThrough + 1, this.#batchRows).raw()) {
       const end = row.lastIndexOf(METRICS_MEMBER);
       const text = `${row.slice(0, end)}}`;
       bytes += text.length + 1;
@@ -340,11 +347,18 @@ export class GateLane extends DurableObject {
     }
 
     for (const one of series) this.#toldSeries.add(one);
-    sql.exec(lane.KEEP_REPLAYS, last);
-    sql.exec(lane.KEEP_NONCES, last);
+    sql.exec(lane.KEEP_REPLAYS, first, last);
+    sql.exec(lane.KEEP_NONCES, first, last);
     sql.exec(lane.KEEP_STATES, first - 1);
     this.#setHead();
-    sql.exec(lane.PRUNE, last);
+    sql.exec(lane.DROP_KEYS, first, last);
+    const kept = [2 * hashes.length, last - MAX_KEPT_ROWS];
+    const minute = Math.floor((now - KEPT_MS) / MINUTE_MS);
+    sql.exec(lane.FLUSHED, Math.floor(now / MINUTE_MS), last);
+    sql.exec(lane.FORGET_ROWS, minute, ...kept);
+    sql.exec(lane.FORGET_FLUSHES, minute);
+    sql.exec(lane.FORGET_FLUSHED, now - KEPT_MS, ...kept);
+    this.#flushedThrough = last;
     return true;
   }
 }

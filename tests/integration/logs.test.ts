@@ -246,7 +246,7 @@ describe("a lane", () => {
     await gateward.rows("DELETE FROM receipts WHERE tenant = ?1 AND lane = 0 AND seq > ?2", tenant.name, size);
     await setCheckpoint(tenant, old);
     // As if they had been flushed long ago.
-    await gateward.laneRows(`${tenant.name}/0`, "DELETE FROM flushed WHERE seq <= ?1", size + 10);
+    await gateward.laneRows(`${tenant.name}/0`, "DELETE FROM journal WHERE seq <= ?1", size + 10);
     await decide(token, 1);
     await sizeIs(tenant, log, 51);
     const lost = gateward.lines().find(({ event, tenant: of }) => event === "receipts_lost" && of === tenant.name);

@@ -217,15 +217,11 @@ describe("metrics", () => {
     const name = `${tenant.name}/0`;
     await gateward.decide(token, readCall());
     await tenant.flushed();
-    // Held back by a D1 that refuses, so that the journal can be copied before it is pruned.
-    await gateward.execute("ALTER TABLE receipts RENAME TO receipts_away");
     await gateward.decide(token, readCall());
     await gateward.decide(token, readCall());
-    await gateward.laneRows(name, "CREATE TABLE journal_before AS SELECT * FROM journal");
-    await gateward.execute("ALTER TABLE receipts_away RENAME TO receipts");
     await tenant.flushed();
-    await gateward.laneRows(name, "INSERT INTO journal SELECT * FROM journal_before");
-    await gateward.laneRows(name, "DROP TABLE journal_before");
+    // As if the lane had not learned that D1 has the last two.
+    await gateward.laneRows(name, "UPDATE flushes SET through = 1");
     await tenant.evict();
     await gateward.decide(token, readCall());
     await tenant.flushed();

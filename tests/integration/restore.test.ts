@@ -120,8 +120,8 @@ test("after a restore, lanes write again what they have, the log goes on, and wh
   const kept = await reader(whole).checkpoint();
   const all = await whole.records<{ lane: number; seq: number; body: string }>("receipts");
   // As if these had been flushed more than an hour ago.
-  await gateward.laneRows(`${lossy.name}/0`, "DELETE FROM flushed WHERE seq <= CAST(?1 AS INTEGER)", CALLS + LOST);
-  await gateward.laneRows(`${lossy.name}/${HEAD_LANE}`, "DELETE FROM flushed WHERE seq < (SELECT max(seq) FROM flushed)");
+  await gateward.laneRows(`${lossy.name}/0`, "DELETE FROM journal WHERE seq <= CAST(?1 AS INTEGER)", CALLS + LOST);
+  await gateward.laneRows(`${lossy.name}/${HEAD_LANE}`, "DELETE FROM journal WHERE seq < (SELECT max(seq) FROM journal)");
   // Step 1.
   const epochs = await gateward.rows<{ tenant: string; epoch: number }>("SELECT tenant, epoch FROM tenants");
 

@@ -344,11 +344,11 @@ export class Tenant {
     return this.#gateward.evict(`${this.name}/${lane}`);
   }
 
-  /** The sequence numbers of the rows in the lane's journal, which are not yet flushed and pruned. */
+  /** The sequence numbers of the rows in the lane's journal that are not yet flushed. */
   async journal(lane = 0): Promise<number[]> {
     const rows = await this.#gateward.laneRows<{ seq: number }>(
       `${this.name}/${lane}`,
-      "SELECT seq FROM journal ORDER BY seq",
+      "SELECT seq FROM journal WHERE seq > (SELECT coalesce(max(through), 0) FROM flushes) ORDER BY seq",
     );
     return rows.map(({ seq }) => seq);
   }

@@ -267,7 +267,7 @@ fn a_tier_that_is_registered_high_stays_and_is_raised_no_further() {
 fn a_row_of_a_call_that_changes_nothing_about_its_agent_says_nothing_of_it() {
     let gate = watched();
     gate.call(&read_call());
-    let row = gate.on_lane(|_, storage| gateward_core::lane::Lane::row(storage, 1)).unwrap();
+    let row = gate.on_lane(|lane, storage| lane.row(storage, 1)).unwrap();
     assert!(!row.unwrap().contains("containment"));
     let state: String = gate
         .storage

@@ -722,7 +722,7 @@ fn what_is_flushed_to_d1_has_no_book() {
     assert!(!has_book(&batch.unwrap().unwrap().rows));
     gate.flush_all();
     // What the lane keeps in case that D1 is restored.
-    assert!(!of_lane("SELECT row FROM flushed"));
+    assert!(!of_lane("SELECT row FROM journal"));
 }
 
 /// Books that only the journal has stay in memory, however many others are read.

@@ -405,7 +405,7 @@ fn flushed_rows_are_kept_and_can_be_written_again() {
     assert_eq!(first, 11);
     let mut next = first;
     let mut seen = Vec::new();
-    while let Some(kept) = gate.on_lane(|_, storage| Lane::kept_rows(storage, next)).unwrap() {
+    while let Some(kept) = gate.on_lane(|lane, storage| lane.kept_rows(storage, next)).unwrap() {
         let rows: Vec<Value> = serde_json::from_str(&kept.rows).unwrap();
         assert_eq!(rows.first().unwrap()["seq"], kept.range.0);
         seen.extend(rows.iter().map(|row| row["receipt"].as_str().unwrap().to_owned()));
@@ -413,13 +413,46 @@ fn flushed_rows_are_kept_and_can_be_written_again() {
     }
     let receipts = gate.receipts();
     assert_eq!(seen, receipts[10..].iter().map(|it| it.body.clone()).collect::<Vec<_>>());
-    // Hours later they are gone.
+}
+
+/// The lane deletes by a time that is up to two hours behind its clock.
+#[test]
+fn flushed_rows_are_kept_for_an_hour_at_least_and_three_hours_at_most() {
+    let gate = Gate::new();
+    for row in 1..20_u64 {
+        decided(&gate, 1);
+        gate.evict();
+        let first = gate.on_lane(|lane, storage| lane.first_kept(storage, 1)).unwrap();
+        let half_hours = row - first;
+        assert!(half_hours >= (row - 1).min(2) && half_hours <= 6, "{first} to {row}");
+        gate.now_ms.set(gate.now_ms.get() + 30 * 60 * 1_000);
+    }
+    let flushes = "SELECT count(*) FROM flushes";
+    let flushes: i64 = gate.storage.connection.query_row(flushes, [], |row| row.get(0)).unwrap();
+    assert!(flushes <= 8, "{flushes}");
+}
+
+/// What an earlier version did with the rows that D1 has.
+#[test]
+fn rows_that_an_earlier_version_kept_can_be_written_again_and_expire() {
+    let gate = Gate::new();
+    decided(&gate, 30);
+    let moved = "INSERT INTO flushed SELECT seq, at_ms, row FROM journal; \
+        DELETE FROM journal; DELETE FROM flushes";
+    gate.storage.connection.execute_batch(moved).unwrap();
+    gate.evict();
+    decided(&gate, 10);
+    let all = bodies(&gate);
+    restore(&gate, 10);
+    decided(&gate, 1);
+    assert_eq!(bodies(&gate)[..40], all);
+    assert_eq!(*gate.told_lost.borrow(), []);
     for _ in 0..3 {
-        gate.now_ms.set(gate.now_ms.get() + 3 * 60 * 60 * 1_000);
+        gate.now_ms.set(gate.now_ms.get() + 2 * 60 * 60 * 1_000);
         decided(&gate, 1);
     }
-    let first = gate.on_lane(|lane, storage| lane.first_kept(storage, 1)).unwrap();
-    assert!(first > 40, "{first}");
+    let left = "SELECT count(*) FROM flushed";
+    assert_eq!(gate.storage.connection.query_row(left, [], |row| row.get(0)), Ok(0));
 }
 
 fn bodies(gate: &Gate) -> Vec<String> {
@@ -444,7 +477,8 @@ fn what_a_restored_d1_lacks_is_written_again_without_a_checkpoint_and_after_a_cr
         restore(&gate, 100);
         let mut next = 101;
         for _ in 0..statements {
-            let kept = gate.on_lane(|_, storage| Lane::kept_rows(storage, next)).unwrap().unwrap();
+            let kept =
+                gate.on_lane(|lane, storage| lane.kept_rows(storage, next)).unwrap().unwrap();
             let rows = params![support::TENANT, 0, kept.rows, None::<i64>];
             gate.database.execute(d1::FLUSH_ROWS, rows).unwrap();
             next = kept.range.1 + 1;
@@ -463,7 +497,7 @@ fn what_the_lane_no_longer_has_is_lost_and_its_flushes_go_on() {
         let gate = Gate::new();
         decided(&gate, 200);
         restore(&gate, 100);
-        let forget = "DELETE FROM flushed WHERE seq <= ?1";
+        let forget = "DELETE FROM journal WHERE seq <= ?1";
         gate.storage.connection.execute(forget, [forgotten as i64]).unwrap();
         decided(&gate, 3);
         decided(&gate, 2);
@@ -503,7 +537,7 @@ fn a_lane_without_calls_notices_a_restore_when_it_asks_d1() {
 fn a_second_restore_to_an_earlier_time_loses_what_the_first_one_lost() {
     let gate = Gate::new();
     let forget = |through: i64| {
-        let forget = "DELETE FROM flushed WHERE seq <= ?1";
+        let forget = "DELETE FROM journal WHERE seq <= ?1";
         gate.storage.connection.execute(forget, [through]).unwrap();
     };
     decided(&gate, 200);

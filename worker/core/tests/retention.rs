@@ -316,7 +316,7 @@ fn a_chain_that_was_changed_and_sealed_again_is_not_pruned() {
 fn lose(gate: &Gate, restored: u64, forgotten: u64) {
     let delete = "DELETE FROM receipts WHERE seq > ?1";
     gate.database.execute(delete, [restored as i64]).unwrap();
-    let forget = "DELETE FROM flushed WHERE seq <= ?1";
+    let forget = "DELETE FROM journal WHERE seq <= ?1";
     gate.storage.connection.execute(forget, [forgotten as i64]).unwrap();
     with_rate(gate);
     gate.flush_all();
@@ -468,7 +468,7 @@ fn the_head_log_is_pruned_around_lost_entries() {
     (1..=300).for_each(|size| tell(&gate, size));
     let delete = "DELETE FROM receipts WHERE seq > 280";
     gate.database.execute(delete, []).unwrap();
-    gate.storage.connection.execute("DELETE FROM flushed WHERE seq <= 290", []).unwrap();
+    gate.storage.connection.execute("DELETE FROM journal WHERE seq <= 290", []).unwrap();
     (301..=600).for_each(|size| tell(&gate, size));
     assert_eq!(*gate.told_lost.borrow(), [(281, 290)]);
     assert_eq!(prune_all(&gate, gate.now_ms.get() + 1), Ok(512));

@@ -6,6 +6,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Env;
 use worker::worker_sys::web_sys::{Request, Response};
 
+/// Milliseconds since 1970. The `Date` of the crate `worker` creates an object for each reading.
+pub fn now_ms() -> u64 {
+    js_sys::Date::now() as u64
+}
+
 #[wasm_bindgen(module = "/src/io.js")]
 extern "C" {
     pub fn describe(request: &Request, address_header: &str) -> String;

@@ -6,10 +6,11 @@
 
 use std::cell::RefCell;
 
+use crate::io;
 use gateward_core::call::command::GateCommand;
 use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::log::{Event, Level, Line};
-use worker::{Date, console_error, console_log, console_warn};
+use worker::{console_error, console_log, console_warn};
 
 thread_local! {
     /// The state of each event about an outage that was logged before.
@@ -28,7 +29,7 @@ pub fn line(event: Event, command: &GateCommand, detail: String) -> Line<'_> {
 
 /// Writes the line. One exception: for each event about an outage, at most one line is written in a second.
 pub fn write(line: &Line<'_>) {
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     let left_out = if line.event.is_outage() { left_out(line.event, now_ms) } else { Some(0) };
     let text = match left_out {
         None => return,

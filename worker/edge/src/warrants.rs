@@ -4,10 +4,10 @@ use gateward_core::call::command::GateCommand;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, agent_key};
 use gateward_core::warrant::bounds::DEFAULT_MAX_LINKS;
 use gateward_core::warrant::{self, Call, Carried, Judged};
-use worker::Date;
 
 use crate::app::App;
 use crate::http::Request;
+use crate::io;
 
 /// The warrant of a request's headers.
 pub fn in_headers(request: &Request) -> Option<Carried> {
@@ -21,7 +21,7 @@ pub fn keep_chain(request: &Request, app: &App, command: &GateCommand) {
         && let Some(Carried { judged: Judged::Later(presented), .. }) = in_headers(request)
     {
         let cache = &mut app.settings.engine.chains().borrow_mut();
-        let caller = (agent_key(command), Date::now().as_millis() / 1_000);
+        let caller = (agent_key(command), io::now_ms() / 1_000);
         // If the chain has expired meanwhile, it need not be kept.
         let _ = warrant::keep_chain(&presented, caller, cache);
     }
@@ -39,7 +39,7 @@ pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
         command.warrant = Some(carried);
         return;
     }
-    let (call, now_s) = (&command.call, Date::now().as_millis() / 1_000);
+    let (call, now_s) = (&command.call, io::now_ms() / 1_000);
     let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
     let call = Call { server, tool, input, now_s, agent_key: agent_key(command) };
     carried.judge(&call, ANY_TOLERANCE, &mut app.settings.engine.chains().borrow_mut());

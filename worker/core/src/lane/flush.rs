@@ -1,9 +1,9 @@
-//! Step 13: copies journal rows to D1, and deletes them once D1 has them.
+//! Step 13: copies journal rows to D1. The journal keeps them for a while after that ([`super::publish`]).
 //!
 //! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
 //! statements, a lane that starts from the storage is complete. The order is: delete the audit counts; copy answers
-//! and nonces; write state checkpoint and head; append to the tree; copy the rows to `flushed`; delete them from the
-//! journal; delete rows from `flushed` that are old enough.
+//! and nonces; write state checkpoint and head; append to the tree; take the keys of answers and nonces off the rows; note
+//! that D1 has them; delete rows that are old enough.
 
 use std::borrow::Cow;
 
@@ -176,9 +176,9 @@ impl FlushBatch {
 /// The result of confirming a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmed {
-    /// D1 has the batch, and the journal deleted it.
-    Pruned,
-    /// D1 has another receipt under this sequence number, or none. The rows stay in the journal.
+    /// D1 has the batch.
+    InD1,
+    /// D1 has another receipt under this sequence number, or none. The rows will be flushed again.
     HashDiffers { seq: u64 },
 }
 
@@ -245,8 +245,8 @@ impl Lane {
         let mut hashes: Vec<(u64, String)> = Vec::new();
         let mut leaves = Vec::new();
         // A start counts only the rows after the state checkpoint.
-        let first = (self.head.seq + 1).saturating_sub(self.journal_rows);
-        let stored = storage.exec(sql::ROWS, &[Value::Integer(0), limit])?;
+        let first = self.flushed_through() + 1;
+        let stored = storage.exec(sql::ROWS, &[integer(first)?, limit])?;
         for (row, next) in stored.iter().zip(first..) {
             let [Value::Integer(seq), Value::Text(hash), Value::Text(text), Value::Integer(at_ms)] =
                 row.as_slice()
@@ -287,7 +287,8 @@ impl Lane {
         now_ms: u64,
     ) -> Result<FlushBatch, StorageError> {
         self.store_totals(storage)?;
-        let oldest = storage.exec(sql::ROWS, &[Value::Integer(0), Value::Integer(1)])?;
+        let first = integer(self.flushed_through() + 1)?;
+        let oldest = storage.exec(sql::ROWS, &[first, Value::Integer(1)])?;
         let oldest_ms = match oldest.first().map(Vec::as_slice) {
             None => now_ms,
             Some([_, _, _, Value::Integer(at_ms)]) => unsigned(*at_ms)?,
@@ -378,7 +379,7 @@ impl Lane {
         self.head.seq.saturating_sub(self.journal_rows)
     }
 
-    /// Deletes a batch that D1 has. `stored` is what D1 holds of [`FlushBatch::expected`], in order.
+    /// Notes that D1 has a batch. `stored` is what D1 holds of [`FlushBatch::expected`], in order.
     ///
     /// # Errors
     ///
@@ -395,7 +396,7 @@ impl Lane {
         }
         self.report_due = false;
         self.note_told(batch);
-        let Some((first, last)) = batch.range else { return Ok(Confirmed::Pruned) };
+        let Some((first, last)) = batch.range else { return Ok(Confirmed::InD1) };
         let mut stored = stored.iter().skip_while(|(seq, _)| *seq < first);
         for journalled in &batch.hashes {
             if stored.next() != Some(journalled) {
@@ -408,20 +409,20 @@ impl Lane {
         // If `differs` was set, this batch's report still counted these rows as journal rows. So another report
         // follows.
         self.report_due = std::mem::take(&mut self.differs);
-        let through = integer(last)?;
-        storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
-        storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
+        let rows = [integer(first)?, integer(last)?];
+        storage.exec(sql::KEEP_REPLAYS, &rows)?;
+        storage.exec(sql::KEEP_NONCES, &rows)?;
         if self.checkpoint < last {
             self.take_checkpoint(storage, batch.report.at_ms)?;
         }
         set_head(storage, &self.head)?;
         self.tree.append(storage, &batch.leaves)?;
-        storage.exec(sql::KEEP_FLUSHED, &[through.clone(), integer(batch.report.at_ms)?])?;
-        storage.exec(sql::PRUNE, &[through])?;
+        storage.exec(sql::DROP_KEYS, &rows)?;
+        Self::note_flushed(storage, last, batch.report.at_ms)?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         // Only now that D1 has shown that it has them.
         self.forget_flushed(storage, batch.hashes.len())?;
-        Ok(Confirmed::Pruned)
+        Ok(Confirmed::InD1)
     }
 
     /// Makes the next flush tell D1 of all its series again: D1 was restored, and may lack any of them.

@@ -57,21 +57,27 @@ impl Lane {
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn row(storage: &impl LaneSql, seq: u64) -> Result<Option<String>, StorageError> {
+    pub fn row(&self, storage: &impl LaneSql, seq: u64) -> Result<Option<String>, StorageError> {
+        if seq <= self.flushed_through() {
+            return Ok(None);
+        }
         let rows = storage.exec(sql::ROW, &[integer(seq)?])?;
         Ok(first_text(&rows).map(str::to_owned))
     }
 
-    /// Up to `limit` journal rows from `from` on, as a JSON array. There is none above [`MAX_SEQ`].
+    /// Up to `limit` rows from `from` on that were not flushed yet, as a JSON array. There is none above [`MAX_SEQ`].
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn rows(storage: &impl LaneSql, from: u64, limit: u32) -> Result<String, StorageError> {
-        let rows = storage.exec(
-            sql::ROWS,
-            &[integer(from.min(MAX_SEQ + 1))?, Value::Integer(i64::from(limit))],
-        )?;
+    pub fn rows(
+        &self,
+        storage: &impl LaneSql,
+        from: u64,
+        limit: u32,
+    ) -> Result<String, StorageError> {
+        let from = from.max(self.flushed_through() + 1).min(MAX_SEQ + 1);
+        let rows = storage.exec(sql::ROWS, &[integer(from)?, Value::Integer(i64::from(limit))])?;
         let texts: Option<Vec<&str>> = rows
             .iter()
             .map(|row| match row.as_slice() {

@@ -17,8 +17,10 @@ use crate::gate::split_metrics;
 use crate::sql::lane as sql;
 use crate::tlog::TILE_WIDTH;
 
-/// How long rows are kept after they were flushed.
-const KEPT_MS: u64 = 60 * 60 * 1_000;
+/// How long rows are kept at least after they were flushed. They are deleted by [`super::clock`]'s time, so they are kept for
+/// up to three hours.
+const KEPT_MS: u64 = 60 * MINUTE_MS;
+const MINUTE_MS: u64 = 60 * 1_000;
 
 /// Rows that are kept at most: 2.2 GB of the storage ([`crate::gate::config::JOURNAL_ROW_BYTES`]). With an hour's journal
 /// they leave 1 GB.
@@ -218,6 +220,16 @@ impl Lane {
         Ok(())
     }
 
+    /// Notes that D1 has the rows up to `through`.
+    pub(super) fn note_flushed(
+        storage: &impl LaneSql,
+        through: u64,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let values = [integer(now_ms / MINUTE_MS)?, integer(through)?];
+        storage.exec(sql::FLUSHED, &values).map(drop)
+    }
+
     /// Deletes kept rows that are older than [`KEPT_MS`] or beyond [`MAX_KEPT_ROWS`], a bounded number of them. `added`
     /// is the number of rows that the flush has just added to the kept rows. The bound depends on it.
     pub(super) fn forget_flushed(
@@ -225,37 +237,43 @@ impl Lane {
         storage: &impl LaneSql,
         added: usize,
     ) -> Result<(), StorageError> {
-        let values = [
-            integer(self.clock.expired_ms(KEPT_MS))?,
-            integer((2 * added).max(MIN_FORGOTTEN_ROWS) as u64)?,
-            integer(self.flushed_through().saturating_sub(MAX_KEPT_ROWS))?,
-        ];
-        storage.exec(sql::FORGET_FLUSHED, &values).map(drop)
+        let before_ms = self.clock.expired_ms(KEPT_MS);
+        let most = integer((2 * added).max(MIN_FORGOTTEN_ROWS) as u64)?;
+        let through = integer(self.flushed_through().saturating_sub(MAX_KEPT_ROWS))?;
+        let minute = integer(before_ms / MINUTE_MS)?;
+        storage.exec(sql::FORGET_ROWS, &[minute.clone(), most.clone(), through.clone()])?;
+        storage.exec(sql::FORGET_FLUSHES, &[minute])?;
+        storage.exec(sql::FORGET_FLUSHED, &[integer(before_ms)?, most, through]).map(drop)
     }
 
-    /// The first row from `from` on that the lane still has, kept or in the journal.
+    /// The first row from `from` on that the lane still has, whether D1 has it or not.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
     pub fn first_kept(&self, storage: &impl LaneSql, from: u64) -> Result<u64, StorageError> {
-        match storage.exec(sql::FIRST_FLUSHED, &[integer(from)?])?.first().map(Vec::as_slice) {
-            Some([Value::Integer(0)]) => Ok((self.head.seq + 1 - self.journal_rows).max(from)),
+        match storage.exec(sql::FIRST_KEPT, &[integer(from)?])?.first().map(Vec::as_slice) {
+            None => Ok((self.head.seq + 1).max(from)),
             Some([Value::Integer(seq)]) => unsigned(*seq),
-            _ => Err(unreadable("the kept rows")),
+            Some(_) => Err(unreadable("the kept rows")),
         }
     }
 
-    /// Kept rows from `from` on, a bounded number of them; `None` if there are none.
+    /// Rows from `from` on that were flushed before, a bounded number of them; `None` if there are none.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn kept_rows(storage: &impl LaneSql, from: u64) -> Result<Option<KeptRows>, StorageError> {
-        let values = [integer(from)?, Value::Integer(MAX_REWRITTEN_ROWS)];
+    pub fn kept_rows(
+        &self,
+        storage: &impl LaneSql,
+        from: u64,
+    ) -> Result<Option<KeptRows>, StorageError> {
+        let through = integer(self.flushed_through())?;
+        let values = [integer(from)?, through, Value::Integer(MAX_REWRITTEN_ROWS)];
         let mut rows = String::from("[");
         let mut range = None;
-        for row in storage.exec(sql::FLUSHED, &values)? {
+        for row in storage.exec(sql::KEPT_ROWS, &values)? {
             let [Value::Integer(seq), Value::Text(text)] = row.as_slice() else {
                 return Err(unreadable("a kept row"));
             };

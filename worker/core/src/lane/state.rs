@@ -48,7 +48,7 @@ pub struct Lane {
     pub(super) journal_rows: u64,
     /// The sequence number of the newest state checkpoint.
     pub(super) checkpoint: u64,
-    /// The latest time of any row, including pruned rows.
+    /// The latest time of any row, including deleted rows.
     pub(super) latest_ms: u64,
     pub(super) clock: Clock,
     pub(super) agents: HashMap<String, AgentInMemory>,
@@ -98,7 +98,7 @@ impl Lane {
             None if identity.is_none() => ChainHead { seq: 0, hash: GENESIS.to_owned() },
             None => return Err(unreadable("the chain's head")),
         };
-        let (first, last) = journal_extent(storage)?;
+        let (first, last) = journal_extent(storage, flushed_through(storage)?)?;
         let rows = if last > 0 { last - first + 1 } else { 0 };
         if rows > 0 && (first > stored_head.seq + 1 || last < stored_head.seq) {
             return Err(missing_rows());
@@ -237,9 +237,16 @@ impl Lane {
     }
 }
 
-/// The sequence numbers of the journal's first and last row; 0 if it has none.
-fn journal_extent(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
-    let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
+fn flushed_through(storage: &impl LaneSql) -> Result<u64, StorageError> {
+    match storage.exec(sql::FLUSHED_THROUGH, &[])?.first().map(Vec::as_slice) {
+        Some([Value::Integer(through)]) => unsigned(*through),
+        _ => Err(unreadable("what was flushed")),
+    }
+}
+
+/// The sequence numbers of the journal's first and last row after a number; 0 if it has none.
+fn journal_extent(storage: &impl LaneSql, after: u64) -> Result<(u64, u64), StorageError> {
+    let extent = storage.exec(sql::JOURNAL_EXTENT, &[integer(after)?])?;
     let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
     let [Value::Integer(first), Value::Integer(last)] = numbers else {
         return Err(unreadable("the journal's extent"));

@@ -6,7 +6,7 @@
 //! and can write what a restored D1 is missing.
 //!
 //! INVARIANT (any statement may be the last): tiles are written before the edge that counts them, and the edge before
-//! the journal is pruned. What is appended again after a failure gives the same tiles.
+//! it is noted that D1 has the rows. What is appended again after a failure gives the same tiles.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -158,10 +158,15 @@ pub const SCHEMA: &[&str] = &[
     // The lane's Merkle tree over its receipts: full tiles. Hashes are in base64. leaves: of level 0, while they are kept.
     "CREATE TABLE IF NOT EXISTS tiles (level INTEGER NOT NULL, number INTEGER NOT NULL, \
        root TEXT NOT NULL, leaves TEXT, PRIMARY KEY (level, number)) STRICT, WITHOUT ROWID",
-    // Rows that D1 has, and that the lane keeps in case that D1 is restored to an earlier time. at_ms: when they were
-    // flushed.
+    // How far D1 had the journal at the end of a minute, since 1970. A row's flush is not written on the row, because that
+    // would write its page again.
+    "CREATE TABLE IF NOT EXISTS flushes (minute INTEGER NOT NULL PRIMARY KEY, \
+       through INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    // An earlier version moved the rows that D1 has to this table. Nothing is written to it. at_ms: when they were flushed.
     "CREATE TABLE IF NOT EXISTS flushed (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
        row TEXT NOT NULL) STRICT",
+    "CREATE VIEW IF NOT EXISTS kept (seq, row) AS SELECT seq, row FROM flushed \
+     UNION ALL SELECT seq, row FROM journal",
     "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
        at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
        count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -171,9 +176,12 @@ pub const META: &str = "SELECT value FROM meta WHERE name = ?1";
 pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// The first and the last number. For one `SELECT` with both, SQLite would read every row.
-pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal), 0), \
-     coalesce((SELECT max(seq) FROM journal), 0)";
+/// The last row that D1 has; 0 if it has none.
+pub const FLUSHED_THROUGH: &str = "SELECT coalesce(max(through), 0) FROM flushes";
+/// The first and the last number after a number; 0 if there is no such row. For one `SELECT` with both, SQLite would read
+/// every row.
+pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal WHERE seq > ?1), 0), \
+     coalesce((SELECT max(seq) FROM journal WHERE seq > ?1), 0)";
 pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
 /// Bytes of the rows after a sequence number. The `length` of a text would count characters.
 pub const JOURNAL_BYTES: &str =
@@ -284,36 +292,43 @@ pub const ROWS: &str = "SELECT seq, receipt_hash, row, at_ms FROM journal WHERE 
      ORDER BY seq LIMIT ?2";
 pub const ROW: &str = "SELECT row FROM journal WHERE seq = ?1";
 
+/// Of the rows between two numbers.
 pub const KEEP_REPLAYS: &str = "INSERT INTO replay (seq, at_ms, request_key, fingerprint, \
        response) SELECT seq, at_ms, request_key, fingerprint, row->>'response' FROM journal \
-     WHERE seq <= ?1 AND request_key IS NOT NULL \
+     WHERE seq BETWEEN ?1 AND ?2 AND request_key IS NOT NULL \
      ON CONFLICT (request_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms, \
        fingerprint = excluded.fingerprint, response = excluded.response";
 pub const KEEP_NONCES: &str = "INSERT INTO nonces (seq, at_ms, nonce_key) \
-     SELECT seq, at_ms, nonce_key FROM journal WHERE seq <= ?1 AND nonce_key IS NOT NULL \
+     SELECT seq, at_ms, nonce_key FROM journal \
+     WHERE seq BETWEEN ?1 AND ?2 AND nonce_key IS NOT NULL \
      ON CONFLICT (nonce_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms";
+/// Of the rows between two numbers. From now on, `replay` and `nonces` have the keys, and say when they expire.
+pub const DROP_KEYS: &str = "UPDATE journal SET request_key = NULL, nonce_key = NULL \
+     WHERE seq BETWEEN ?1 AND ?2 AND (request_key IS NOT NULL OR nonce_key IS NOT NULL)";
 /// The newest state of each agent among the rows after a sequence number.
 pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, state FROM journal \
      WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
      ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
-pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
-/// Sequence number, now.
-pub const KEEP_FLUSHED: &str = "INSERT INTO flushed (seq, at_ms, row) \
-     SELECT seq, ?2, row FROM journal WHERE seq <= ?1 ON CONFLICT (seq) DO NOTHING";
-/// The hash that a kept row, or one in the journal, has of the receipt before it.
-pub const HASH_BEFORE: &str = "SELECT row->>'prev_receipt_hash' FROM flushed WHERE seq = ?1 \
-     UNION ALL SELECT row->>'prev_receipt_hash' FROM journal WHERE seq = ?1 LIMIT 1";
-/// A bounded number of the oldest rows: those from before a time, and those up to a sequence number. If the oldest is
-/// neither, no other row is read.
+/// Minute, the last row that D1 has.
+pub const FLUSHED: &str = "INSERT INTO flushes (minute, through) VALUES (?1, ?2) \
+     ON CONFLICT (minute) DO UPDATE SET through = max(through, excluded.through)";
+/// A bounded number of the oldest rows: those that D1 has since before a minute, and those up to a number. One bound on
+/// `seq`, so that no row is read that stays. Minute, number of rows, number.
+pub const FORGET_ROWS: &str = "DELETE FROM journal WHERE seq <= min((SELECT min(seq) FROM journal) + ?2 - 1, \
+     max((SELECT coalesce(max(through), 0) FROM flushes WHERE minute < ?1), ?3))";
+/// All flushes before a minute but for the last, which [`FORGET_ROWS`] may need again.
+pub const FORGET_FLUSHES: &str = "DELETE FROM flushes WHERE minute < ?1 \
+     AND through < (SELECT max(through) FROM flushes WHERE minute < ?1)";
+/// As [`FORGET_ROWS`], of an earlier version's rows. Time, number of rows, number.
 pub const FORGET_FLUSHED: &str = "DELETE FROM flushed WHERE seq < (SELECT min(seq) FROM flushed) + ?2 \
-     AND (at_ms < ?1 OR seq <= ?3) \
-     AND EXISTS (SELECT 1 FROM (SELECT seq, at_ms FROM flushed ORDER BY seq LIMIT 1) AS oldest \
-       WHERE oldest.at_ms < ?1 OR oldest.seq <= ?3)";
-/// The lowest sequence number of the flushed rows that the lane still has, at or after a given number; 0 if there is
-/// no such row.
-pub const FIRST_FLUSHED: &str = "SELECT coalesce(min(seq), 0) FROM flushed WHERE seq >= ?1";
-/// The flushed rows that the lane still has, from a sequence number on. Sequence number, limit.
-pub const FLUSHED: &str = "SELECT seq, row FROM flushed WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
+     AND (at_ms < ?1 OR seq <= ?3)";
+/// The hash that a row has of the receipt before it.
+pub const HASH_BEFORE: &str = "SELECT row->>'prev_receipt_hash' FROM kept WHERE seq = ?1 LIMIT 1";
+/// The number of the first row from a number on.
+pub const FIRST_KEPT: &str = "SELECT seq FROM kept WHERE seq >= ?1 ORDER BY seq LIMIT 1";
+/// Rows between two numbers, and how many of them at most.
+pub const KEPT_ROWS: &str =
+    "SELECT seq, row FROM kept WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq LIMIT ?3";
 
 /// Level, number, root, leaves.
 pub const KEEP_TILE: &str = "INSERT INTO tiles (level, number, root, leaves) VALUES (?1, ?2, ?3, ?4) \
@@ -389,6 +404,7 @@ pub const ALL: &[&str] = &[
     HAS_NO_BOOKS,
     META,
     SET_META,
+    FLUSHED_THROUGH,
     JOURNAL_EXTENT,
     JOURNAL_HASH,
     JOURNAL_BYTES,
@@ -447,13 +463,15 @@ pub const ALL: &[&str] = &[
     ROW,
     KEEP_REPLAYS,
     KEEP_NONCES,
+    DROP_KEYS,
     KEEP_STATES,
-    PRUNE,
-    KEEP_FLUSHED,
-    HASH_BEFORE,
-    FORGET_FLUSHED,
-    FIRST_FLUSHED,
     FLUSHED,
+    FORGET_ROWS,
+    FORGET_FLUSHES,
+    FORGET_FLUSHED,
+    HASH_BEFORE,
+    FIRST_KEPT,
+    KEPT_ROWS,
     KEEP_TILE,
     DROP_LEAVES,
     LEAVES,

@@ -415,7 +415,7 @@ impl Gate {
         let confirmed =
             self.on_lane(|lane, storage| lane.confirm_flushed(storage, &batch, &stored));
         match confirmed.map_err(|e| e.to_string())? {
-            Confirmed::Pruned => Ok(true),
+            Confirmed::InD1 => Ok(true),
             Confirmed::HashDiffers { seq } => Err(format!("receipt {seq} differs")),
         }
     }
@@ -447,7 +447,7 @@ impl Gate {
             self.told_lost.borrow_mut().push((from, lost));
         }
         let mut next = first;
-        while let Some(kept) = self.on_lane(|_, storage| Lane::kept_rows(storage, next))? {
+        while let Some(kept) = self.on_lane(|lane, storage| lane.kept_rows(storage, next))? {
             let rows = params![TENANT, self.number, kept.rows, None::<i64>];
             self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
             next = kept.range.1 + 1;
@@ -509,7 +509,7 @@ impl Gate {
             .map(Result::unwrap)
             .collect();
         let next = receipts.last().map_or(1, |receipt| receipt.seq + 1);
-        let rows = self.on_lane(|_, storage| Lane::rows(storage, next, 1_000_000)).unwrap();
+        let rows = self.on_lane(|lane, storage| lane.rows(storage, next, 1_000_000)).unwrap();
         for row in serde_json::from_str::<Vec<Json>>(&rows).unwrap() {
             let text = |field: &str| row[field].as_str().unwrap().to_owned();
             receipts.push(StoredReceipt {

@@ -13,11 +13,11 @@ use gateward_core::lane::audit::{AuditCount, AuditCounts};
 use gateward_core::log::{Event, Line};
 use gateward_core::metrics::Series;
 use gateward_core::problem::ProblemCode;
-use worker::Date;
 
 use crate::app::App;
 use crate::d1;
 use crate::http::Request;
+use crate::io;
 use crate::log;
 
 /// Addresses that are counted separately within a minute, for each reason. Unauthenticated requests write at most this
@@ -67,7 +67,7 @@ fn record(
         *failures.entry(pair).or_default() += 1;
     });
     let source = request.source_address().map_or("unknown".to_owned(), network);
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     let count = COUNTS.with_borrow_mut(|counts| counts.record(kind, &source, now_ms));
     write(app, count.into_iter().collect());
 }
@@ -86,7 +86,7 @@ fn network(address: IpAddr) -> String {
 pub fn write_closed(app: &App) {
     let closed = COUNTS.with(|counts| {
         let mut counts = counts.borrow_mut();
-        if counts.is_empty() { Vec::new() } else { counts.close(Date::now().as_millis()) }
+        if counts.is_empty() { Vec::new() } else { counts.close(io::now_ms()) }
     });
     write(app, closed);
 }

@@ -25,11 +25,11 @@ use gateward_core::route::{Access, Operation, Route};
 use gateward_core::scope::Scope;
 use gateward_core::warrant::{self, Judged};
 use subtle::ConstantTimeEq as _;
-use worker::Date;
 
 use crate::app::App;
 use crate::d1::registry::ReaderRow;
 use crate::http::Request;
+use crate::io;
 use crate::lane::refusals;
 use crate::{d1, lane, log};
 
@@ -184,7 +184,7 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
         // Only the lane knows the tool.
         Some(Judged::Later(presented)) => {
             let cache = app.settings.engine.chains().borrow();
-            let caller = (agent_key(command), Date::now().as_millis() / 1_000);
+            let caller = (agent_key(command), io::now_ms() / 1_000);
             match warrant::chain_of(presented, caller, &cache) {
                 Ok(chain) => chain.agent_key().copied(),
                 Err(refusal) => return refused(refusal.code, &refusal.reason),
@@ -209,7 +209,7 @@ fn sealed_token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Proble
         .and_then(|text| run_token::parse_any(text, &app.settings.mac_keys).ok())
         .ok_or_else(|| refuse(request, app, None, ProblemCode::Unauthorized, INVALID))?;
     let tenant = Some(token.tenant);
-    if token.run.as_ref().is_some_and(|run| run.is_expired(Date::now().as_millis())) {
+    if token.run.as_ref().is_some_and(|run| run.is_expired(io::now_ms())) {
         let detail = "the run credential has expired; the harness can issue another one";
         return Err(refuse(request, app, tenant, ProblemCode::CredentialExpired, detail));
     }
@@ -311,7 +311,7 @@ pub fn verify_signature(
         headers: request.headers(),
         body,
     };
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     let verified = signature::verify(&signed, &app.settings.mac_keys, token, needs_nonce, now_ms);
     verified.map(Some).inspect_err(|problem| failures::count(request, app, tenant, problem.code))
 }
@@ -319,7 +319,7 @@ pub fn verify_signature(
 /// Uses up the nonce of a request that is not a call. The request must have no effect before this.
 pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<(), Problem> {
     let Some(nonce) = &caller.nonce else { return Ok(()) };
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     if d1::signatures::use_nonce(app, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
         return Ok(());
     }
@@ -399,7 +399,7 @@ fn check(
     if stored.status != CredentialStatus::Active || stored.tenant_status == TenantStatus::Deleted {
         return refuse(ProblemCode::Unauthorized, INVALID);
     }
-    if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
+    if stored.expires_at_ms.is_some_and(|at| io::now_ms() >= at) {
         return refuse_for_good(ProblemCode::CredentialExpired, "the credential has expired");
     }
     if stored.signed != 0 && !is_signed {

@@ -14,13 +14,13 @@ use gateward_core::log::{Event, of_json};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::route::Route;
-use worker::Date;
 
 use crate::answer::{Answer, Answered, whole};
 use crate::app::App;
 use crate::authentication::{Caller, authenticate};
 use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Head, Request, json};
+use crate::io;
 use crate::{d1, lane, log};
 
 /// `Retry-After` of a pending approval, in seconds. People do not decide faster.
@@ -44,7 +44,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
         group: None,
         before: (AFTER_ALL, String::new()),
         limit: DEFAULT_PAGE,
-        now_ms: Date::now().as_millis(),
+        now_ms: io::now_ms(),
     };
     for (name, value) in request.query() {
         match name.as_ref() {
@@ -146,7 +146,7 @@ pub async fn read(request: &Request, app: &App, caller: &Caller, id: &str) -> An
     let held = held
         .filter(|held| caller.sees_approval(&held.approval))
         .ok_or_else(|| Problem::not_found("approval"))?;
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     let approval = &held.approval;
     let mut head = Head::new(200, &app.request_id).field("etag", etag(approval.revision));
     if approval.status_at(now_ms) == ApprovalStatus::Pending {

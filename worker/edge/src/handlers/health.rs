@@ -6,12 +6,12 @@ use futures_util::future::join;
 use gateward_admin::api::health::{Health, Version};
 use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
-use worker::Date;
 
 use crate::answer::{Answer, Answered};
 use crate::app::App;
 use crate::d1;
 use crate::http::json;
+use crate::io;
 use crate::lane;
 use crate::wait::Pause;
 
@@ -32,7 +32,7 @@ thread_local! {
 /// for a moment.
 pub async fn ready(app: &App) -> Answered {
     loop {
-        let asked = READINESS.with(|state| state.borrow_mut().ask(Date::now().as_millis()));
+        let asked = READINESS.with(|state| state.borrow_mut().ask(io::now_ms()));
         match asked {
             Ask::Answer(result) => {
                 return result.and_then(|()| json(&Health { status: "ready" })).map(Answer::Json);
@@ -40,7 +40,7 @@ pub async fn ready(app: &App) -> Answered {
             Ask::Wait => Pause::new(POLL_MS).await,
             Ask::Check => {
                 let result = check(app).await;
-                let now_ms = Date::now().as_millis();
+                let now_ms = io::now_ms();
                 READINESS.with(|state| state.borrow_mut().checked(now_ms, result));
             }
         }

@@ -19,12 +19,12 @@ use gateward_core::provenance::{ResultTrust, extract};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use gateward_core::shield::Redaction;
-use worker::Date;
 
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, RateFields, Request};
+use crate::io;
 use crate::lane;
 use crate::lane::client::{LaneAnswer, Refused};
 use crate::upstream::hold::Hold;
@@ -126,7 +126,7 @@ impl DecidedCall<'_> {
             Ok(prepared) => prepared,
             Err(problem) => return self.not_sent(&problem),
         };
-        let decided_at_ms = Date::now().as_millis();
+        let decided_at_ms = io::now_ms();
         let sent = self.send(hold, upstream, &url, &body);
         // From here on only the runtime holds the body, until it is sent.
         held.resize(body.len());
@@ -231,7 +231,7 @@ impl DecidedCall<'_> {
             return Err((invalid("the server's response is too large"), Ending::TooLarge));
         }
         // The decision marked the agent. If the response took long, that mark may have ended.
-        let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
+        let waited_ms = io::now_ms().saturating_sub(decided_at_ms);
         if let Some(untrusted) = &self.passed.rules.untrusted
             && waited_ms >= passed::MARK_INTERVAL_MS
         {

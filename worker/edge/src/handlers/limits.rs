@@ -12,7 +12,6 @@ use gateward_core::limit::{Book, Limit};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EACH, SharedLimit, SubjectKind};
-use worker::Date;
 
 use crate::answer::{Answer, Answered, internal};
 use crate::app::App;
@@ -20,6 +19,7 @@ use crate::authentication::Caller;
 use crate::d1;
 use crate::handlers::parameters::malformed;
 use crate::http::{Request, json};
+use crate::io;
 use crate::lane;
 use crate::time_zones::offset_s;
 
@@ -160,7 +160,7 @@ async fn of_shared(
 }
 
 fn now() -> At {
-    At { now_ms: Date::now().as_millis(), offset_s }
+    At { now_ms: io::now_ms(), offset_s }
 }
 
 fn unreadable() -> Problem {

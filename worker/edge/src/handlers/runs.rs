@@ -13,12 +13,12 @@ use gateward_core::field::Label;
 use gateward_core::id::rfc3339;
 use gateward_core::json::Json;
 use gateward_core::problem::{Problem, ProblemCode};
-use worker::Date;
 
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request, json, random_uuid};
+use crate::io;
 use crate::lane;
 use crate::lane::client::LaneAnswer;
 
@@ -80,7 +80,7 @@ fn read(
         CallerReport::Start => {
             let NewRun { run_id, start, expires_in_s } = run::parse_start(body)?;
             let run_id = run_id.unwrap_or_else(random_uuid);
-            let expires_at_s = Date::now().as_millis() / 1_000 + u64::from(expires_in_s);
+            let expires_at_s = io::now_ms() / 1_000 + u64::from(expires_in_s);
             let run = FixedRun { run_id: run_id.clone(), expires_at_s };
             let credential = run_token::issue(&app.settings.mac_keys, token, &run);
             let credential = credential.ok_or_else(run_credential_refused)?;

@@ -14,10 +14,10 @@ use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use worker::Date;
 
 use crate::app::App;
 use crate::http::Request;
+use crate::io;
 use crate::limits::DISCOVERY_MS;
 use crate::upstream::hold::Hold;
 use crate::upstream::relay::{self, UpstreamAnswer, UpstreamRequest};
@@ -51,7 +51,7 @@ pub async fn discover(
     upstream: &Upstream,
 ) -> Result<Discovered, Problem> {
     let url = relay::address(app, upstream)?.as_str().to_owned();
-    let ends_at_ms = Date::now().as_millis() + u64::from(DISCOVERY_MS);
+    let ends_at_ms = io::now_ms() + u64::from(DISCOVERY_MS);
     let mut server = Server {
         app,
         caller,
@@ -192,7 +192,7 @@ impl Server<'_> {
         method: &str,
         body: &str,
     ) -> Result<Result<UpstreamAnswer, Problem>, Problem> {
-        let left_ms = self.ends_at_ms.saturating_sub(Date::now().as_millis());
+        let left_ms = self.ends_at_ms.saturating_sub(io::now_ms());
         let left_ms = u32::try_from(left_ms).unwrap_or_default();
         let bounded = Upstream {
             first_byte_timeout_ms: self.upstream.first_byte_timeout_ms.min(left_ms),

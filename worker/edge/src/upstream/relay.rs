@@ -20,12 +20,13 @@ use js_sys::futures::future_to_promise;
 use sha2::{Digest as _, Sha256};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use worker::Result;
 use worker::worker_sys::web_sys::{self, Response};
-use worker::{Date, Result};
 
 use super::hold::Hold;
 use crate::app::App;
 use crate::http::{self, Head, Request, pairs};
+use crate::io;
 use crate::log;
 use crate::wait::settled;
 
@@ -130,7 +131,7 @@ impl Broken {
 
 /// The outcome of a call that was allowed but not sent.
 pub fn not_sent() -> Ended {
-    ended(Date::now().as_millis(), Ending::Refused, 0, 0, String::new())
+    ended(io::now_ms(), Ending::Refused, 0, 0, String::new())
 }
 
 /// How an exchange ended.
@@ -145,7 +146,7 @@ pub struct Ended {
 }
 
 fn ended(started_at_ms: u64, ending: Ending, status: u16, bytes: u64, sha256: String) -> Ended {
-    let duration_ms = Date::now().as_millis().saturating_sub(started_at_ms);
+    let duration_ms = io::now_ms().saturating_sub(started_at_ms);
     Ended { ending, status, bytes, duration_ms, sha256 }
 }
 
@@ -245,7 +246,7 @@ fn begin(
         let value = credential_value(app, &credential.binding, tenant, &origin)?;
         field(&credential.header, &value);
     }
-    let started_at_ms = Date::now().as_millis();
+    let started_at_ms = io::now_ms();
     let exchange = Exchange::new();
     let status = exchange.begin(
         caller.raw(),

@@ -12,7 +12,6 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
 use gateward_core::registry::upstream::Upstream;
 use serde_json::{Map, Value as Json};
-use worker::Date;
 
 use super::response::respond;
 use crate::answer::{Answer, Answered};
@@ -20,6 +19,7 @@ use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1::administration::{Committed, commit, kept_answer, load};
 use crate::http::Request;
+use crate::io;
 use crate::lane;
 use crate::upstream::discovery::discover;
 
@@ -62,7 +62,7 @@ impl ChangeRequest<'_> {
             {
                 return Ok(answered);
             }
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             let at = At {
                 actor: &actor,
                 tenant: self.tenant,
@@ -251,7 +251,7 @@ impl ChangeRequest<'_> {
 pub async fn change_as_gateward(app: &App, tenant: &str, write: &dyn Write) -> Result<(), Problem> {
     let actor = Actor::gateward();
     for _ in 0..MAX_ATTEMPTS {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let at =
             At { actor: &actor, tenant, now_ms, if_match: None, discovered: None, approval: None };
         let loaded = load(app, &write.read(&at)).await?;

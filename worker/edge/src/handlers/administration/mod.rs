@@ -8,7 +8,6 @@ use gateward_admin::agent::AgentRow;
 use gateward_admin::api::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::route::Route;
-use worker::Date;
 
 use self::change::ChangeRequest;
 use self::response::respond;
@@ -17,6 +16,7 @@ use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1::administration::records;
 use crate::http::{Request, json, random};
+use crate::io;
 use crate::lane;
 use crate::time_zones::offset_s;
 
@@ -47,7 +47,7 @@ pub async fn answer(
         let detail = "this request must not have a body";
         return Err(Problem::new(ProblemCode::MalformedRequest, detail));
     }
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     match asked.asked()? {
         Asked::Write { tenant, write } => {
             ChangeRequest { request, app, caller, tenant: &tenant, write: &*write, body }

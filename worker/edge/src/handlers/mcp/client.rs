@@ -24,12 +24,12 @@ use gateward_core::provenance::part::Part;
 use gateward_core::shield::{Category, Modes, Redaction};
 use gateward_core::trace::{TRACEPARENT, TRACESTATE, TraceContext};
 use gateward_core::warrant::{Carried, carried};
-use worker::Date;
 
 use super::refusal::Refusal;
 use crate::app::App;
 use crate::authentication;
 use crate::http::Request;
+use crate::io;
 use crate::lane;
 use crate::lane::client::{LaneAnswer, Refused};
 use crate::lane::instructions;
@@ -203,7 +203,7 @@ impl McpClient {
             let detail = format!("`{INSTRUCTION}` needs a `{META_PREFIX}run_id`");
             return Err(Problem::new(ProblemCode::MalformedRequest, detail).into());
         }
-        let (key, now_ms) = (instructions::key(&command, instruction), Date::now().as_millis());
+        let (key, now_ms) = (instructions::key(&command, instruction), io::now_ms());
         if !instructions::is_stated(&key, now_ms) {
             self.judge(&command).await?;
             instructions::remember(key, now_ms);

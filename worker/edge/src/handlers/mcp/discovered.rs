@@ -9,10 +9,10 @@ use gateward_core::field::Name;
 use gateward_core::isolate::recent::Recent;
 use gateward_core::log::{Event, Line};
 use sha2::{Digest as _, Sha256};
-use worker::Date;
 
 use super::client::McpClient;
 use crate::handlers::administration::change::change_as_gateward;
+use crate::io;
 use crate::log;
 
 /// About 100 bytes each.
@@ -63,7 +63,7 @@ fn is_tried(client: &McpClient, definitions: &[&str]) -> bool {
         hash.update([0]);
     }
     let key: [u8; 32] = hash.finalize().into();
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     TRIED.with_borrow_mut(|tried| {
         let is_recent = |at_ms: &u64| now_ms.saturating_sub(*at_ms) < RETRY_MS;
         let is_tried = tried.get(&key).is_some_and(is_recent);

@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use gateward_core::gate::proxy::Untrusted;
 use gateward_core::problem::Problem;
-use worker::Date;
 
 use super::client::McpClient;
+use crate::io;
 use crate::upstream::passed;
 
 /// The runs that a text of the server marks.
@@ -28,7 +28,7 @@ impl Marks {
     ///
     /// The lane did not confirm the mark. The text must not be passed on.
     pub async fn mark(&self, client: &McpClient) -> Result<(), Problem> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         if now_ms.saturating_sub(self.at_ms.get()) < passed::MARK_INTERVAL_MS {
             return Ok(());
         }

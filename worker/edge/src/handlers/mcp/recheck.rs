@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use gateward_core::call::claims::Claims;
 use gateward_core::json::Json;
-use worker::Date;
 
 use super::ask::ask_lane;
 use super::client::McpClient;
 use super::refusal::Refusal;
+use crate::io;
 
 /// How old the lane's last word may be when something of the server is passed on. Somebody who stops an agent in an
 /// incident can wait for this long. A server that sends without a pause then causes one hop in this time, and a silent one
@@ -22,7 +22,7 @@ pub struct Recheck(Cell<u64>);
 impl Recheck {
     /// The lane has just let the request pass.
     pub fn new() -> Self {
-        Self(Cell::new(Date::now().as_millis()))
+        Self(Cell::new(io::now_ms()))
     }
 
     /// Asks the lane again if its last word is too old: is the credential valid, may the agent call, is it granted the
@@ -37,7 +37,7 @@ impl Recheck {
         claims: &[Rc<Claims>],
         id: Option<&str>,
     ) -> Result<(), Refusal> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         // A caller without a credential is identified by the proof of each call. A proof is valid only once, so the lane
         // could not identify the caller again.
         if client.template.located || now_ms.saturating_sub(self.0.get()) < RECHECK_INTERVAL_MS {

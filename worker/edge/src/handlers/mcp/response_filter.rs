@@ -20,13 +20,13 @@ use gateward_core::provenance::part::{Kind, Part};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use serde_json::value::RawValue;
-use worker::Date;
 
 use super::client::McpClient;
 use super::discovered;
 use super::marks::Marks;
 use super::recheck::Recheck;
 use super::refusal::{JSON, Refusal};
+use crate::io;
 use crate::upstream::hold::Hold;
 use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Inspect, UpstreamRequest};
@@ -114,7 +114,7 @@ impl ResponseFilter {
         let untrusted = Marks::new(rules.into_iter().filter_map(|rules| rules.untrusted).collect());
         // The decision of a call has just marked its run.
         if untrusted.runs.len() == 1 && pending.iter().any(|pending| pending.decided.is_some()) {
-            untrusted.at_ms.set(Date::now().as_millis());
+            untrusted.at_ms.set(io::now_ms());
         }
         Self {
             client,

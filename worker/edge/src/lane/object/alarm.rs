@@ -16,11 +16,12 @@ use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
-use worker::{Date, Result};
+use worker::Result;
 
 use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
 use crate::d1;
+use crate::io;
 use crate::lane::client;
 use crate::lane::sql::ObjectSql;
 use crate::settings::{Settings, settings};
@@ -52,7 +53,7 @@ impl GateLane {
     pub(super) async fn run_alarm(&self) -> Result<()> {
         // If storage fails, the flush fails too, and reports it.
         let due_ms = self.with_lane(|_, storage| Lane::alarm_due(storage)).ok().flatten();
-        let overdue_ms = due_ms.map(|due_ms| Date::now().as_millis().saturating_sub(due_ms));
+        let overdue_ms = due_ms.map(|due_ms| io::now_ms().saturating_sub(due_ms));
         self.alarm_overdue_ms.set(overdue_ms.unwrap_or_default());
         // First, in case this run dies: the runtime retries a failed alarm only a few times. The time at which this run was
         // due stays stored until the run ends.
@@ -111,7 +112,7 @@ impl GateLane {
         let interval_ms = settings.config.flush_interval_ms;
         tasks.pushed?;
         let prune_at_ms = self.prune_if_due(settings).await?;
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let (expiry, delivery, push, windows) = self.with_lane(|lane, storage| {
             let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
             let expiry = expiry.into_iter().flatten().min();
@@ -165,7 +166,7 @@ impl GateLane {
     /// Sets the alarm if journal rows wait and no alarm is due in time. Alarms can be lost, and the clock can
     /// be set.
     pub(super) async fn arm_if_behind(&self, config: &Config) {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let late_ms = config.flush_interval_ms;
         let is_set = self.alarm_due_ms.get().is_some_and(|due_ms| {
             (now_ms.saturating_sub(late_ms)..=now_ms + MAX_BACKOFF_MS + late_ms).contains(&due_ms)
@@ -195,7 +196,7 @@ impl GateLane {
             let set_ms = self.state.storage().get_alarm().await?;
             self.alarm_due_ms.set(set_ms.and_then(|at_ms| u64::try_from(at_ms).ok()));
         }
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         // Alarms can be lost.
         let in_time = now_ms.saturating_sub(MAX_BACKOFF_MS)..=now_ms + pause_ms;
         match self.alarm_due_ms.get().is_some_and(|due_ms| in_time.contains(&due_ms)) {
@@ -217,13 +218,13 @@ impl GateLane {
 
     /// Stores when the alarm is due, in one transaction with the alarm.
     fn keep_due(&self, pause_ms: u64) {
-        let due_ms = Date::now().as_millis() + pause_ms;
+        let due_ms = io::now_ms() + pause_ms;
         // If this write fails, only the metric about late alarms is wrong.
         let _ = self.with_lane(|_, storage| Lane::set_alarm_due(storage, due_ms));
     }
 
     async fn set_alarm(&self, pause_ms: u64) -> Result<()> {
-        self.alarm_due_ms.set(Some(Date::now().as_millis() + pause_ms));
+        self.alarm_due_ms.set(Some(io::now_ms() + pause_ms));
         let set = self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await;
         if set.is_err() {
             self.alarm_due_ms.set(None);
@@ -233,12 +234,12 @@ impl GateLane {
 
     /// Pushes epochs again to lanes that did not confirm them.
     async fn push_again(&self) -> std::result::Result<(), Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let due = self.with_lane(|_, storage| Lane::due_pushes(storage, now_ms))?;
         let pushed = join_all(due.iter().map(|pending| async {
             let push = EpochPush::whole(pending.epoch);
             let taken = client::push_one(&self.env, &pending.tenant, pending.lane, &push).await;
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             self.with_lane(|_, storage| match taken {
                 true => Lane::pushed(storage, pending),
                 false => Lane::push_failed(storage, pending, now_ms),
@@ -250,7 +251,7 @@ impl GateLane {
     /// Prunes if pruning is due. Returns when it is next due; `None` for a lane that was never called.
     async fn prune_if_due(&self, settings: &Settings) -> std::result::Result<Option<u64>, Failure> {
         let interval_ms = settings.config.flush_interval_ms;
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let (identity, due_ms, steady_ms) = self.with_lane(|lane, storage| {
             Ok((lane.identity().cloned(), Lane::next_prune(storage)?, lane.steady_ms()))
         })?;
@@ -355,7 +356,7 @@ impl GateLane {
     /// Sends the lane's report without rows after a flush failed: while D1 can be read, metrics must show that flushes fail.
     /// At most once in a run of the alarm, also if D1 is too large for rows.
     async fn report_failure(&self) -> std::result::Result<(), Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let (identity, mut batch) = self.with_lane(|lane, storage| {
             Ok((lane.identity().cloned(), lane.report_batch(storage, now_ms)?))
         })?;
@@ -408,12 +409,12 @@ impl GateLane {
         let Some((tenant, lane_number)) = identity else {
             return Ok(Progress::Done);
         };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let expired = self
             .with_lane(|lane, storage| lane.expire_approvals(storage, &settings.config, now_ms));
         let settled = self.with_lane(|lane, storage| lane.end_reservations(storage, now_ms));
         for _ in 0..MAX_BATCHES_PER_ALARM {
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             let due = |lane: &mut Lane, storage: &ObjectSql| {
                 lane.flush_batch(storage, &settings.config, now_ms)
             };

@@ -16,11 +16,11 @@ use gateward_core::log::{Event, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
 use gateward_core::velocity::shared::CountRequest;
-use worker::Date;
 
 use super::leases::{Answers, MAX_ASKS};
 use super::state::{GateLane, storage_failed};
 use super::windows::AskedWindows;
+use crate::io;
 use crate::limits::{D1_READ_MS, DECIDE_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
 use crate::{d1, log};
@@ -68,9 +68,9 @@ impl GateLane {
         let (mut loads, mut asks, mut window_asks) = (0, 0, 0);
         let mut answers = Answers::new(self);
         let mut charged = false;
-        let last_ms = Date::now().as_millis() + u64::from(DECIDE_MS);
+        let last_ms = io::now_ms() + u64::from(DECIDE_MS);
         loop {
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             in_time(now_ms, last_ms)?;
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
@@ -122,7 +122,7 @@ impl GateLane {
         self.restore(routed)?;
         let ttl_ms = settings.config.registry_ttl_ms;
         for _ in 0..=MAX_ASKS + 1 + MAX_WINDOW_ASKS {
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             in_time(now_ms, last_ms)?;
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
             match self.step(settings, routed, held, (answers, windows), charged, now_ms)? {
@@ -192,7 +192,7 @@ impl GateLane {
         let (records, listing) = match records.and_then(|records| Ok((records, listing?))) {
             Ok(loaded) => loaded,
             Err(problem) => {
-                self.database.borrow_mut().of(can_go_on).failed(Date::now().as_millis());
+                self.database.borrow_mut().of(can_go_on).failed(io::now_ms());
                 return Err(problem);
             }
         };

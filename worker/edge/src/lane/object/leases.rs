@@ -16,10 +16,10 @@ use gateward_core::limit::Amount;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Granted, MAX_WAITING, Need, book_name};
 use gateward_core::log::{Event, Line};
-use worker::Date;
 
 use super::queue::{Queue, Told, Waiting};
 use super::state::{Failure, GateLane};
+use crate::io;
 use crate::lane::shared_counts;
 use crate::limits::RECALL_MS;
 use crate::log;
@@ -154,7 +154,7 @@ impl GateLane {
         need: &Need,
         needs: &[Amount],
     ) -> Result<Vec<Answer>, Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let (ask, held) = self.with_lane(|lane, storage| {
             lane.ask(storage, need, needs.to_vec(), (command.lane, lanes), now_ms)
         })?;
@@ -180,7 +180,7 @@ impl GateLane {
     pub(super) async fn grant(&self, command: &LeaseCommand) -> Result<LaneReply, Failure> {
         let LeaseCommand { tenant, counter, subject, terms, ask } = command;
         let grant = || -> Result<Option<(Granted, bool)>, Failure> {
-            let at = At { now_ms: Date::now().as_millis(), offset_s };
+            let at = At { now_ms: io::now_ms(), offset_s };
             self.with_lane(|lane, storage| lane.grant(storage, subject, (terms, ask), at))
         };
         let first = match grant()? {
@@ -192,7 +192,7 @@ impl GateLane {
         if lanes.is_empty() {
             return Ok(LaneReply::Leased(Some(first)));
         }
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         if !self.recalls.borrow_mut().may_ask(subject, ask.lane, lanes.len(), now_ms) {
             // Other lanes may have parts that they do not use.
             let retry_after_s = Some(RETRY_RECALL_S);
@@ -215,7 +215,7 @@ impl GateLane {
                 None
             });
             if let Some(returned) = returned {
-                let now_ms = Date::now().as_millis();
+                let now_ms = io::now_ms();
                 self.with_lane(|_, storage| {
                     Lane::take_back(storage, subject, (lane, &returned), now_ms)
                 })?;
@@ -230,7 +230,7 @@ impl GateLane {
         (counter, subject): (&str, &str),
         heard: (u64, Amount),
     ) -> Result<LaneReply, Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         // The parts in an answer that is on its way belong to the calls that wait for it.
         let asks = self.queues.borrow().contains_key(&book_name(counter, subject));
         let heard = Some(heard).filter(|_| !asks);

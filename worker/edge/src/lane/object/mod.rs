@@ -44,11 +44,12 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::worker_sys::DurableObjectState;
 use worker::worker_sys::web_sys::{Response, ResponseInit};
-use worker::{Date, Env, Result};
+use worker::{Env, Result};
 
 use self::state::{Failure, GateLane, storage_failed};
 use super::sql::ObjectSql;
 use crate::http::{self, Head};
+use crate::io;
 use crate::settings::{Settings, settings};
 use crate::{log, memory};
 
@@ -144,7 +145,7 @@ impl GateLane {
                 LaneReply::Approval(self.with_lane(|_, storage| read(storage))?)
             }
             LaneRequest::ReadContainment { agent, tenant } => {
-                let now_ms = Date::now().as_millis();
+                let now_ms = io::now_ms();
                 let read = |lane: &mut Lane, storage: &ObjectSql| {
                     lane.containment(storage, &agent, &tenant, now_ms)
                 };
@@ -157,10 +158,10 @@ impl GateLane {
                 })?)
             }
             LaneRequest::ReadRow { seq } => {
-                LaneReply::Row(self.with_lane(|_, storage| Lane::row(storage, seq))?)
+                LaneReply::Row(self.with_lane(|lane, storage| lane.row(storage, seq))?)
             }
             LaneRequest::ReadBooks { names } => {
-                let now_ms = Date::now().as_millis();
+                let now_ms = io::now_ms();
                 let read =
                     |lane: &mut Lane, storage: &ObjectSql| lane.books(storage, &names, now_ms);
                 LaneReply::Books(self.with_lane(read)?)
@@ -182,8 +183,9 @@ impl GateLane {
                 self.await_checkpoint(seq, wait_ms).await?
             }
             LaneRequest::ReadRows { from } => {
-                let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
-                LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)
+                let rows =
+                    |lane: &mut Lane, storage: &ObjectSql| lane.rows(storage, from, MAX_ROWS_READ);
+                LaneReply::Rows(self.with_lane(rows)?)
             }
         };
         if reply == LaneReply::Done {
@@ -212,7 +214,7 @@ impl GateLane {
             Ok(settings) => settings,
             Err(problem) => return http::problem(&problem, request_id),
         };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let epoch = self.registry.borrow().epoch();
         let decided = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
@@ -270,7 +272,7 @@ impl GateLane {
             Ok(settings) => settings,
             Err(problem) => return Ok(problem.into()),
         };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let done = self.with_lane(|lane, storage| {
             lane.adopt(storage, tenant, number)?;
             command(lane, storage, &settings, now_ms)
@@ -284,7 +286,7 @@ impl GateLane {
             Ok(settings) => settings,
             Err(problem) => return problem.into(),
         };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let settled = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
             lane.settle_change(storage, &settings.config, command, now_ms)
@@ -327,7 +329,7 @@ impl GateLane {
         &self,
         pending: &PendingPushes,
     ) -> std::result::Result<LaneReply, Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         self.with_lane(|_, storage| Lane::keep_pushes(storage, pending, now_ms))?;
         self.arm(PUSH_AGAIN_MS).await?;
         Ok(LaneReply::Done)

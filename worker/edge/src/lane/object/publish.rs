@@ -6,11 +6,11 @@ use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::protocol::LaneReply;
 use gateward_core::lane::{Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told};
 use gateward_core::log::Event;
-use worker::Date;
 
 use super::rewrite::Rewritten;
 use super::state::{Failure, GateLane};
 use crate::d1::logs;
+use crate::io;
 use crate::lane::client;
 use crate::limits::D1_BACKGROUND_MS;
 use crate::settings::{Settings, settings};
@@ -31,7 +31,7 @@ const MAX_EVENT_READS: usize = 10;
 /// What is left of a pause of at most `most_ms` that ends at `until_ms`. 0 if more than `most_ms` would be
 /// left, because then the clock was set back.
 pub(super) fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
-    let left_ms = until_ms.saturating_sub(Date::now().as_millis());
+    let left_ms = until_ms.saturating_sub(io::now_ms());
     if left_ms > most_ms { 0 } else { left_ms }
 }
 
@@ -45,7 +45,7 @@ impl GateLane {
             Ok(settings) => settings,
             Err(problem) => return Ok(problem.into()),
         };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let kept = self.with_lane(|lane, storage| {
             lane.keep_checkpoint(storage, &settings.config, checkpoint, now_ms)
         })?;
@@ -60,7 +60,7 @@ impl GateLane {
         };
         self.with_lane(|lane, storage| lane.adopt(storage, tenant, HEAD_LANE))?;
         // A run of the alarm may be under way, and may have read the changes before this one.
-        self.events_due.set(Some(Date::now().as_millis()));
+        self.events_due.set(Some(io::now_ms()));
         self.arm(settings.config.flush_interval_ms).await?;
         Ok(LaneReply::Done)
     }
@@ -71,14 +71,14 @@ impl GateLane {
         seq: u64,
         wait_ms: u32,
     ) -> Result<LaneReply, Failure> {
-        let until_ms = Date::now().as_millis() + u64::from(wait_ms);
+        let until_ms = io::now_ms() + u64::from(wait_ms);
         let may_wait = self.waiting.get() < MAX_WAITING;
         self.waiting.set(self.waiting.get() + 1);
         let answer = loop {
             let known = self.with_lane(|lane, _| Ok((lane.published_through(), lane.is_stopped())));
             match known {
                 Ok((through, stopped)) if through < seq && may_wait && !stopped => {
-                    if Date::now().as_millis() >= until_ms {
+                    if io::now_ms() >= until_ms {
                         break Ok(LaneReply::PublishedThrough(through));
                     }
                 }
@@ -154,7 +154,7 @@ impl GateLane {
         }
         if let Err(Failure(why)) = self.publish_now(settings).await {
             self.log(Event::LogNotPublished, &why);
-            self.publish_after_ms.set(Date::now().as_millis() + RETRY_MS);
+            self.publish_after_ms.set(io::now_ms() + RETRY_MS);
         }
     }
 
@@ -230,7 +230,7 @@ impl GateLane {
         if through == 0 || (through <= told.through && pruned <= told.pruned_through) {
             return Ok(None);
         }
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let due_ms = told.at_ms.saturating_add(TELL_HEAD_MS);
         // A clock that was set back must not keep it waiting.
         if due_ms > now_ms && told.at_ms <= now_ms {
@@ -265,7 +265,7 @@ impl GateLane {
             pruned_through,
         };
         client::keep_checkpoint(&self.env, checkpoint).await?;
-        let told = Told { at_ms: Date::now().as_millis(), through, pruned_through };
+        let told = Told { at_ms: io::now_ms(), through, pruned_through };
         self.with_lane(|_, storage| Lane::note_told_head(storage, told))
     }
 
@@ -285,7 +285,7 @@ impl GateLane {
                 RETRY_MS
             }
         };
-        self.events_due.set(Some(Date::now().as_millis() + pause_ms));
+        self.events_due.set(Some(io::now_ms() + pause_ms));
     }
 
     /// Returns whether all events were read.
@@ -305,7 +305,7 @@ impl GateLane {
             if through == after {
                 return Ok(true);
             }
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             let included = self.with_lane(|lane, storage| {
                 lane.include_events(
                     storage,

@@ -42,7 +42,7 @@ impl GateLane {
         }
         let mut next = first;
         for _ in 0..MAX_REWRITES {
-            let rows = self.with_lane(|_, storage| Lane::kept_rows(storage, next))?;
+            let rows = self.with_lane(|lane, storage| lane.kept_rows(storage, next))?;
             let Some(rows) = rows else { break };
             logs::write_rows(&self.env, log, &rows.rows).await?;
             next = rows.range.1 + 1;

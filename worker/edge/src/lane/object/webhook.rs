@@ -6,7 +6,6 @@ use gateward_core::lane::{Delivery, Lane};
 use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::target::Target;
-use worker::Date;
 
 use super::state::{Failure, GateLane};
 use crate::limits::WEBHOOK_MS;
@@ -20,7 +19,7 @@ impl GateLane {
     pub(super) async fn send_to_webhook(&self, settings: &Settings) -> Result<(), Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         let Some((tenant, _)) = identity else { return Ok(()) };
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let buried = self
             .with_lane(|lane, storage| lane.write_dead_letters(storage, &settings.config, now_ms));
         let (due, newest) = self.with_lane(|lane, storage| {
@@ -44,7 +43,7 @@ impl GateLane {
                     Some(status)
                 }
             };
-            let now_ms = Date::now().as_millis();
+            let now_ms = io::now_ms();
             self.with_lane(|lane, storage| {
                 lane.tally(Series::WebhookAttempt { delivered: failed.is_none() }, 1);
                 match failed {
@@ -69,7 +68,7 @@ async fn send(
     let target = target.map_err(|must| (0, Failure(format!("its address {must}"))))?;
     let message = &delivery.message;
     let mut fields = String::from("content-type\napplication/json\nuser-agent\ngateward\n");
-    let now_ms = Date::now().as_millis();
+    let now_ms = io::now_ms();
     for (name, value) in message.headers(&settings.mac_keys, (tenant, &webhook.salt), now_ms) {
         fields.extend([name, "\n", &value, "\n"]);
     }

@@ -8,9 +8,9 @@ use gateward_core::log::{Event, Line};
 use gateward_core::velocity::Counted;
 use gateward_core::velocity::shared::CountRequest;
 use wasm_bindgen_futures::spawn_local;
-use worker::Date;
 
 use super::state::{Failure, GateLane};
+use crate::io;
 use crate::lane::shared_counts;
 use crate::log;
 
@@ -32,7 +32,7 @@ impl AskedWindows {
 /// A unique name for a call: the lane, the time and a random number.
 fn entry_of(lane: u16) -> String {
     let random = (js_sys::Math::random() * f64::from(u32::MAX)) as u32;
-    format!("{lane}.{}.{random}", Date::now().as_millis())
+    format!("{lane}.{}.{random}", io::now_ms())
 }
 
 impl GateLane {
@@ -96,7 +96,7 @@ impl GateLane {
         entry: &str,
         request: &CountRequest,
     ) -> Result<LaneReply, Failure> {
-        let now_ms = Date::now().as_millis();
+        let now_ms = io::now_ms();
         let entry = Some(entry).filter(|entry| !entry.is_empty());
         let counted =
             self.with_lane(|_, storage| Lane::count_call(storage, entry, request, now_ms))?;

@@ -7,7 +7,6 @@ use gateward_core::log::Event;
 use gateward_core::target::Target;
 use gateward_core::tlog::Note;
 use gateward_core::tlog::witness::{add_checkpoint, conflict, cosignatures};
-use worker::Date;
 
 use super::publish::left_ms;
 use super::state::{Failure, GateLane};
@@ -32,7 +31,7 @@ impl GateLane {
             Ok(again_ms) => again_ms,
             Err(Failure(why)) => {
                 self.log(Event::WitnessFailed, &why);
-                Some(Date::now().as_millis() + WITNESS_RETRY_MS)
+                Some(io::now_ms() + WITNESS_RETRY_MS)
             }
         }
     }
@@ -52,7 +51,7 @@ impl GateLane {
         self.is_witnessing.set(true);
         let asked = self.ask_witnesses_of(settings, &log, tree).await;
         self.is_witnessing.set(false);
-        let again_ms = (!asked?).then(|| Date::now().as_millis() + WITNESS_RETRY_MS);
+        let again_ms = (!asked?).then(|| io::now_ms() + WITNESS_RETRY_MS);
         self.witnessed.set((tree.size, again_ms));
         Ok(again_ms)
     }
