@@ -432,6 +432,19 @@ fn flushed_rows_are_kept_for_an_hour_at_least_and_three_hours_at_most() {
     assert!(flushes <= 8, "{flushes}");
 }
 
+#[test]
+fn flushed_rows_are_not_kept_while_the_storage_is_almost_full() {
+    let gate = Gate::new();
+    let first = || gate.on_lane(|lane, storage| lane.first_kept(storage, 1)).unwrap();
+    decided(&gate, 40);
+    gate.storage.size_bytes.set(gateward_core::gate::config::MAX_STORAGE_BYTES);
+    decided(&gate, 1);
+    assert_eq!(first(), 42);
+    gate.storage.size_bytes.set(0);
+    decided(&gate, 2);
+    assert_eq!(first(), 42);
+}
+
 /// What an earlier version did with the rows that D1 has.
 #[test]
 fn rows_that_an_earlier_version_kept_can_be_written_again_and_expire() {

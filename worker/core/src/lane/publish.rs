@@ -13,6 +13,7 @@ use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable
 use super::tree::{
     MAX_PUBLISHED_LEAVES, PUBLISHED, Published, STOPPED, TileCursor, TreeHead, encode_hashes,
 };
+use crate::gate::config::MAX_STORAGE_BYTES;
 use crate::gate::split_metrics;
 use crate::sql::lane as sql;
 use crate::tlog::TILE_WIDTH;
@@ -25,6 +26,10 @@ const MINUTE_MS: u64 = 60 * 1_000;
 /// Rows that are kept at most: 2.2 GB of the storage ([`crate::gate::config::JOURNAL_ROW_BYTES`]). With an hour's journal
 /// they leave 1 GB.
 const MAX_KEPT_ROWS: u64 = 500_000;
+
+/// Bytes of the storage above which flushed rows are deleted, however new they are: a full storage stops the lane. An hour's
+/// journal and [`MAX_KEPT_ROWS`] ordinary rows are just below it, but rows with many limits or approvals are larger.
+const MAX_KEPT_STORAGE_BYTES: u64 = MAX_STORAGE_BYTES - 1_000_000_000;
 
 /// Every flush may delete this many kept rows, if they are old enough. A flush that adds more than half of this may
 /// delete twice as many as it adds. So the number of kept rows soon falls to its bound, and a flush reads few rows that
@@ -230,7 +235,8 @@ impl Lane {
         storage.exec(sql::FLUSHED, &values).map(drop)
     }
 
-    /// Deletes kept rows that are older than [`KEPT_MS`] or beyond [`MAX_KEPT_ROWS`], a bounded number of them. `added`
+    /// Deletes kept rows that are older than [`KEPT_MS`] or beyond [`MAX_KEPT_ROWS`] or [`MAX_KEPT_STORAGE_BYTES`], a bounded
+    /// number of them. `added`
     /// is the number of rows that the flush has just added to the kept rows. The bound depends on it.
     pub(super) fn forget_flushed(
         &self,
@@ -239,7 +245,9 @@ impl Lane {
     ) -> Result<(), StorageError> {
         let before_ms = self.clock.expired_ms(KEPT_MS);
         let most = integer((2 * added).max(MIN_FORGOTTEN_ROWS) as u64)?;
-        let through = integer(self.flushed_through().saturating_sub(MAX_KEPT_ROWS))?;
+        let has_room = storage.size_bytes() <= MAX_KEPT_STORAGE_BYTES;
+        let kept = if has_room { MAX_KEPT_ROWS } else { 0 };
+        let through = integer(self.flushed_through().saturating_sub(kept))?;
         let minute = integer(before_ms / MINUTE_MS)?;
         storage.exec(sql::FORGET_ROWS, &[minute.clone(), most.clone(), through.clone()])?;
         storage.exec(sql::FORGET_FLUSHES, &[minute])?;
