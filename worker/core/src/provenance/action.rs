@@ -12,6 +12,7 @@
 
 mod actions;
 mod clause;
+mod lists;
 mod objects;
 mod phrasal;
 mod phrase;
@@ -23,22 +24,20 @@ mod vocabulary;
 mod wide;
 mod words;
 
-use super::extract::rights::is_access;
+use super::extract::rights::{READ, is_access, right_of};
 use super::key::ValueKey;
 use super::leaves::each_value;
 use super::normal::Form;
 use super::search::{is_in, split_once};
 use crate::json::Json;
 use actions::ACTIONS;
-use table::{Actions, TABLE, is_phrase, named, noun, of_word, respelled};
+use lists::{BEGINS, DESCRIBES, DETERMINERS, EMPTIES, JOINS, PREPOSITIONS, THESE, TIMES, WITH};
+use table::{Actions, TABLE, is_listed, is_phrase, known, named, noun, of_word, respelled};
 use text::of_text;
-use vocabulary::{
-    BEGINS, CANCELLED, DESCRIBES, DETERMINERS, EMPTIES, JOINS, MEMBERS, PIPELINES, PREPOSITIONS,
-    RIGHTS, TEAMS, THESE, THINGS, TIMES, WEAK, WITH,
-};
+use vocabulary::{CANCELLED, MEMBERS, PIPELINES, RIGHTS, TEAMS, THINGS, WEAK};
 use words::{
-    ACTION, AMOUNT, BESIDE, ENTITLES, FILE, HEAD, MAX_ORDERS, OBJECT, PLACE, SOURCE, STATED, TAKES,
-    TARGET, UNKNOWN, USED, VERB, is_in_any, parts, same,
+    ACTION, AMOUNT, BESIDE, ENTITLES, FILE, HEAD, MAX_ORDERS, OBJECT, PLACE, RIGHT, SOURCE, STATED,
+    TAKES, TARGET, UNKNOWN, USED, VERB, is_number, parts, same,
 };
 
 /// The hashes of what an instruction asks for: its actions, and the words of its orders. No value has such a hash, because
@@ -53,13 +52,13 @@ pub fn stated(key: &ValueKey, instruction: &str) -> Vec<u64> {
 /// Whether a word joins two orders.
 #[must_use]
 pub fn joins(word: &str) -> bool {
-    is_in(&JOINS, word)
+    is_listed(JOINS, word)
 }
 
 /// Whether an order can follow a word.
 #[must_use]
 pub fn leads(word: &str) -> bool {
-    is_in(&BEGINS, word) || joins(word)
+    is_listed(BEGINS, word) || joins(word)
 }
 
 /// The hash of a word. An empty one says that there are such words.
@@ -78,7 +77,8 @@ pub fn is_verb(word: &str) -> bool {
 /// Whether the user ordered something by a verb that the table does not know.
 #[must_use]
 pub fn is_ordered(key: &ValueKey, verb: &str, stated: &dyn Fn(u64) -> bool) -> bool {
-    let call = Call { key, stated, words: &[], values: Vec::new(), nouns: Vec::new() };
+    let call =
+        Call { key, stated, words: &[], values: Vec::new(), rights: Vec::new(), nouns: Vec::new() };
     call.orders().any(|order| call.is_one(order, &[VERB], verb))
 }
 
@@ -125,14 +125,11 @@ pub fn asks(
         nouns.extend(words.iter().map(|word| same(word).to_owned()));
         words.truncate(1);
     }
-    let mut values = Vec::new();
+    let (mut values, mut rights) = (Vec::new(), Vec::new());
     for Named { pointer, value, declared } in named {
         // In `delete_namespace`, the namespace is no place.
         let own = self::words(pointer);
-        // A right has its own rule: the instruction must grant it.
-        if own.iter().any(|word| is_access(word)) {
-            continue;
-        }
+        let has_rights = own.iter().any(|word| is_access(word));
         let is_source = own.iter().any(|word| is_in(&FROM, word));
         let is_own = || own.iter().any(|word| nouns.iter().any(|it| it == word));
         let is_where = own.iter().any(|word| is_in(&WHERE, word));
@@ -142,10 +139,14 @@ pub fn asks(
                 Json::Integer(_) | Json::Number(_) => leaf.canonical(),
                 _ => leaf.as_str().unwrap_or_default().to_owned(),
             };
+            if has_rights && let Some(right) = right_of(&text.to_lowercase()) {
+                rights.push(right);
+                return;
+            }
             values.push(Value { text, can_be_object, is_source });
         });
     }
-    let call = Call { key, stated, words: &words, values, nouns };
+    let call = Call { key, stated, words: &words, values, rights, nouns };
     (words.len() > 1 && call.has(USED, name)) || call.is_asked()
 }
 
@@ -181,6 +182,8 @@ struct Call<'a> {
     nouns: Vec<String>,
     /// The values that the user named.
     values: Vec<Value>,
+    /// The rights among them.
+    rights: Vec<&'static str>,
 }
 
 impl Call<'_> {
@@ -217,18 +220,13 @@ impl Call<'_> {
         let Value { text, is_source, .. } = value;
         let (text, is_source) = (text.as_str(), *is_source);
         // "The invoice was 980 EUR, transfer 700 EUR."
-        let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let has_own = is_number && self.is_one(order, &[AMOUNT], "");
+        let has_own = is_number(text) && self.is_one(order, &[AMOUNT], "");
         let is_known = |word: &str| {
             self.is_one(order, &[OBJECT, PLACE, BESIDE], word)
                 || (is_source && self.is_one(order, &[SOURCE], word))
                 || (!has_own && self.is_one(STATED, &[BESIDE], word))
         };
-        let is_said = |word: &str| {
-            Form::new().of(word).is_some_and(|form| (self.stated)(self.key.hash(form)))
-        };
-        let lists: [&[&str]; 8] =
-            [&BEGINS, &DESCRIBES, &DETERMINERS, &JOINS, &PREPOSITIONS, &THESE, &TIMES, &WITH];
+        let lists = BEGINS | DESCRIBES | DETERMINERS | JOINS | PREPOSITIONS | THESE | TIMES | WITH;
         // A date of a range ("3 to 5 May") is in no word. Times are no destinations.
         let is_date = Form::new().of(text).is_some_and(is_date);
         let is_of_other = has_own && self.is_one(STATED, &[BESIDE], text);
@@ -245,8 +243,8 @@ impl Call<'_> {
                     let bare = bare.strip_suffix("'s").unwrap_or(bare);
                     is_known(it)
                         || is_known(bare)
-                        || !is_said(it)
-                        || is_in_any(&lists, bare.to_lowercase().as_str())
+                        || !self.is_said(it)
+                        || is_listed(lists, &bare.to_lowercase())
                 }))
     }
 
@@ -261,8 +259,38 @@ impl Call<'_> {
         self.orders().any(|order| {
             let is_one = |kind| self.is_one(order, &[kind], "");
             let is_of = || self.values.iter().all(|value| self.is_of(order, value));
-            self.is_done(order, verb) && (is_one(UNKNOWN) || is_of())
+            self.is_done(order, verb)
+                && (is_one(UNKNOWN)
+                    || (is_of() && self.has_rights(order) && self.is_brought(order)))
         })
+    }
+
+    /// Whether the order grants the rights of the call. If it grants none, another order for the same can do it: "add Anna to
+    /// acme/shop, and give her write access".
+    fn has_rights(&self, order: u8) -> bool {
+        let has = |order: u8, right: &str| self.is_one(order, &[RIGHT], right);
+        let is_same = |it: u8| self.is_one(it, &[OBJECT], "") || self.any(it, OBJECT);
+        let is_of_other =
+            |right: &str| self.orders().any(|it| it != order && has(it, right) && is_same(it));
+        self.rights.iter().all(|right| {
+            *right == READ
+                || has(order, right)
+                || (!has(order, "") && (has(STATED, right) || is_of_other(right)))
+        })
+    }
+
+    /// Whether the call has the number to which an order brings something: "it had a limit of 5000, set it to 500". Cents of
+    /// euros are in no instruction.
+    fn is_brought(&self, order: u8) -> bool {
+        let mut numbers = self.values.iter().filter(|it| is_number(&it.text)).peekable();
+        let is_own =
+            |it: &Value| self.is_one(order, &[TARGET], &it.text) || !self.is_said(&it.text);
+        numbers.peek().is_none() || !self.is_one(order, &[TARGET], "") || numbers.any(is_own)
+    }
+
+    /// Whether the instruction has a word.
+    fn is_said(&self, word: &str) -> bool {
+        Form::new().of(word).is_some_and(|form| (self.stated)(self.key.hash(form)))
     }
 
     /// Whether an order is for what the tool does and for what the call names. Without a value that the user named, only the
@@ -313,7 +341,9 @@ impl Call<'_> {
                 || is_noun()
                 || (is_of_place && (self.any(order, PLACE) || self.any(STATED, BESIDE)))))
             || (of(TABLE.destroys)
-                && (is_in(&EMPTIES, word) || is_destroyed() || (is_one(TAKES, "") && is_related())))
+                && (is_listed(EMPTIES, word)
+                    || is_destroyed()
+                    || (is_one(TAKES, "") && is_related())))
             || (of(TABLE.wide) && is_made())
             || (of(TABLE.grants)
                 && (is_related()
@@ -347,7 +377,7 @@ fn is_date(form: &[u8]) -> bool {
 #[must_use]
 pub fn of_tool(tool: &str) -> String {
     let words = words(name(tool));
-    let verb = verb(&words).filter(|(_, verb, _)| TABLE.words.contains_key(*verb));
+    let verb = verb(&words).filter(|(_, verb, _)| known(verb) != 0);
     verb.map_or_else(|| words.join(" "), |(_, verb, _)| verb.to_owned())
 }
 
@@ -388,7 +418,12 @@ fn verb(words: &[String]) -> Option<(u8, &str, Actions)> {
         };
         Some((rank, word.as_str(), action))
     });
-    let (rank, word, action) = ranked.min_by_key(|(rank, ..)| *rank)?;
+    // `call_aws`, but `schedule_call` schedules.
+    let called = || {
+        let first = words.first().filter(|it| *it == "call")?;
+        Some((NOUN, first.as_str(), named("run")))
+    };
+    let (rank, word, action) = ranked.min_by_key(|(rank, ..)| *rank).or_else(called)?;
     let also = match action {
         run if run == named("run") && any(&PIPELINES) => named("deploy"),
         // `remove_user_from_group`.

@@ -7,9 +7,9 @@
 pub(super) const ACTIONS: [(&str, &str); 47] = [
     ("refund", "refund reimburse repay repaid erstatten erstatte erstattet zurückzahlen rembourser rembourse \
         remboursez reembolsar reembolsa reembolse devolver devuelve rimborsare rimborsa rimborsate terugbetalen 退款 退还 \
-        返金 払い戻 erstattest devuélvele retourne rembourses верни zwróć"),
+        返金 払い戻 devuélvele retourne rembourses верни zwróć"),
     ("merge", "merge squash mergen zusammenführen fusionner fusionne fusionnez fusionar fusiona mesclar mescle unire \
-        unisci fondere samenvoegen 合并 合併 マージ land combine mergst merger mergea смержи слей scal reinmergen merg \
+        unisci fondere samenvoegen 合并 合併 マージ land combine merger mergea смержи слей scal reinmergen merg \
         zmerguj reinnehmen gemergt"),
     ("forward", "forward redirect reroute divert weiterleiten leite transférer transfère réexpédier rediriger \
         reenviar reenvía reenvia reencaminhar encaminhar encaminhe inoltrare inoltra doorsturen 转发 轉發 転送 forwarde \
@@ -19,8 +19,8 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         effacer efface effacez enlever enlève vider borrar borra borre eliminar elimina elimine quitar quita suprimir \
         apagar apague excluir exclua exclui remover remova eliminare cancellare cancella rimuovere rimuovi svuota \
         verwijderen verwijder wissen wis opruimen 删除 刪除 删掉 移除 清空 清除 削除 消して 消去 bin flush nuke ditch rm drop vernichte \
-        vernichten schmeiß schmeiße enlevez vide videz borren suprime suprima vacía vaciar elimínalo bórralo удали \
-        сотри usuń skasuj toss dispose"),
+        vernichten schmeiß schmeiße enlevez vide videz borren suprime suprima vacía vaciar удали \
+        сотри usuń skasuj toss dispose gone"),
     ("cancel", "cancel annul void abort stop end delete remove unbook stornieren storniere absagen streichen streiche \
         kündigen kündige abbestellen annuler annule annulez résilier résilie cancelar cancela cancele anular anula \
         annullare annulla disdire disdici annuleren annuleer afzeggen opzeggen 取消 撤销 キャンセル 取り消 解約 scratch storniert \
@@ -71,7 +71,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         banne verbanne bannis expulse заблокируй zablokuj gesperrt"),
     ("disable", "disable deactivate suspend block stop deaktivieren deaktiviere abschalten désactiver désactive \
         desactivar desactiva desativar desative disattivare disattiva uitschakelen 禁用 停用 关闭 無効 disarm deaktivier \
-        abschalte deaktivierst désactivez desactive inhabilita отключи выключи wyłącz lock deaktiviert"),
+        abschalte désactivez desactive inhabilita отключи выключи wyłącz lock deaktiviert"),
     ("reset", "reset revert rollback undo undone zurücksetzen réinitialiser réinitialise restablecer redefinir \
         reimpostare resetten 重置 恢复 リセット reinitialize réinitialisez restablece restablezca сбрось zresetuj"),
     ("enable", "enable unlock unblock unban unfreeze activate reactivate restore allow aktivieren aktiviere \
@@ -107,7 +107,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
         modifie modifiez changer changez ajuster augmenter augmente baisser corriger remplacer cambiar cambia cambie \
         modificar modifica actualizar actualiza ajustar subir aumentar bajar alterar altere mudar mude atualizar \
         atualize modificare cambiare aggiornare aggiorna aumentare imposta wijzigen wijzig veranderen verander \
-        aanpassen verhogen bijwerken 修改 更改 更新 调整 設定 设置 变更 変更 調整 implement refactor tweak bearbeite bearbeiten änderst \
+        aanpassen verhogen bijwerken 修改 更改 更新 调整 設定 设置 变更 変更 調整 implement refactor tweak bearbeite bearbeiten \
         passe korrigiere korrigieren mets actualice edita editar измени обнови zmień zaktualizuj"),
     ("overwrite", "overwrite upload write wrote written save store replace update edit change put add append record \
         fix fill set note überschreiben schreiben schreibe schreib speichern speichere ersetzen ersetze ergänze \
@@ -159,7 +159,7 @@ pub(super) const ACTIONS: [(&str, &str); 47] = [
 
 /// Verbs that ask for an action together with a later word: the verbs, the later words and verbs of the action.
 #[rustfmt::skip]
-pub(super) const PHRASES: [(&str, &str, &str); 72] = [
+pub(super) const PHRASES: [(&str, &str, &str); 73] = [
     ("neu", "starten", "restart"),
     ("nimm", "aus", "remove"),
     ("point", "at to", "create update"),
@@ -177,7 +177,7 @@ pub(super) const PHRASES: [(&str, &str, &str); 72] = [
     ("roll", "out", "deploy"),
     ("go revert roll", "back", "reset"),
     ("mach", "rückgängig", "reset"),
-    ("setz setze", "zurück", "reset"),
+    ("roll rolle setz setze", "zurück", "reset"),
     ("power shut spin switch turn", "off down", "disable stop"),
     ("fahr fahre", "herunter runter", "stop"),
     ("schalt schalte stell stelle", "ab aus", "disable stop"),
@@ -236,6 +236,7 @@ pub(super) const PHRASES: [(&str, &str, &str); 72] = [
     ("launch start", "campaign", "send"),
     ("leg lege", "an", "create save"),
     ("mach mache make", "public", "publish"),
+    ("mach mache make set turn", "private public", "update"),
     ("tear", "down", "delete"),
     ("flag mark", "dispatched fulfilled shipped", "fulfill"),
 ];

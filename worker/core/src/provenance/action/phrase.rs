@@ -2,26 +2,16 @@
 
 use super::super::extract::money::{amount, currency};
 use super::super::normal::{Form, MAX_VALUE_BYTES};
-use super::super::search::{has, is_in};
-use super::table::{TABLE, named};
+use super::super::search::has;
+use super::lists::{POLITE, SOURCES, TARGETS};
+use super::table::{TABLE, is_listed, named};
 use super::words::{
-    AMOUNT, Asked, BESIDE, FILE, HEAD, OBJECT, Order, PLACE, SIGNS, SOURCE, TARGET, is_path,
-    is_value, parts, same,
+    AMOUNT, Asked, BESIDE, FILE, HEAD, OBJECT, Order, PLACE, SIGNS, SOURCE, TARGET, is_number,
+    is_path, is_value, parts, same,
 };
 
 /// Words of a value with gaps, such as an account number.
 const MAX_VALUE_WORDS: usize = 9;
-
-/// Prepositions before what is written: "write it to a.md", but not "write a test for a.md". After an order to change
-/// something, `of` and `on` are so, too.
-#[rustfmt::skip]
-pub(super) const TARGETS: [&str; 19] = [
-    "al", "alla", "als", "as", "at", "auf", "dans", "em", "en", "im", "in", "inside", "into", "nel", "nella", "onto",
-    "to", "zu", "à",
-];
-
-/// Prepositions before the account that pays.
-pub(super) const SOURCES: [&str; 7] = ["da", "dal", "depuis", "desde", "from", "van", "von"];
 
 /// Letters of the shortest account number.
 const MIN_ACCOUNT_BYTES: usize = 4;
@@ -30,8 +20,9 @@ fn is_account(word: &str) -> bool {
     word.len() >= MIN_ACCOUNT_BYTES && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub(super) enum Part {
+    #[default]
     Object,
     /// What only says what kind of thing the object is: "delete the pod web-1".
     Kind,
@@ -54,6 +45,7 @@ pub(super) struct Word<'w> {
 }
 
 /// The words that an order has.
+#[derive(Default)]
 pub(super) struct Phrase<'w> {
     pub words: Vec<Word<'w>>,
     pub part: Part,
@@ -75,30 +67,10 @@ pub(super) struct Phrase<'w> {
 /// Whether a word names something, also by parts with a hyphen.
 #[inline(never)]
 pub(super) fn is_name(word: &str) -> bool {
-    is_value(word) || has(word, '-')
+    is_value(word) || (has(word, '-') && !is_listed(POLITE, word))
 }
 
 impl<'w> Phrase<'w> {
-    pub(super) fn new(part: Part) -> Self {
-        let (words, prepositions, preposition) = (Vec::new(), 0, "");
-        let (has_object, has_all_objects, has_value) = (false, false, false);
-        let (is_elsewhere, is_one, is_at_elsewhere) = (false, false, false);
-        let is_whole = false;
-        Self {
-            words,
-            part,
-            prepositions,
-            preposition,
-            has_object,
-            has_all_objects,
-            has_value,
-            is_elsewhere,
-            is_one,
-            is_at_elsewhere,
-            is_whole,
-        }
-    }
-
     pub(super) fn push(&mut self, part: Part, is_head: bool, word: &'w str) {
         let (prepositions, preposition) = (self.prepositions, self.preposition);
         self.words.push(Word { part, is_head, prepositions, preposition, word });
@@ -180,17 +152,21 @@ impl<'w> Phrase<'w> {
         }
     }
 
-    /// Adds the words to those of an order.
+    /// Adds the words to those of an order. `is_own`: its clause has them, and not the one that "it" is from.
     #[inline(never)]
-    pub(super) fn add(&self, order: &Order, asked: &mut Asked) {
+    pub(super) fn add(&self, order: &Order, is_own: bool, asked: &mut Asked) {
         let (number, found) = (order.number, order.found);
         let (is_related, is_destroyed) = (order.is_related(), found & TABLE.destroys != 0);
         let is_whole = self.is_whole && !self.has_object;
-        let is_target = |it: &Word<'_>| is_path(it.word) && is_in(&TARGETS, it.preposition);
+        let is_target = |it: &Word<'_>| is_path(it.word) && is_listed(TARGETS, it.preposition);
         let has_target = self.words.iter().any(is_target);
         let is_paid = found & (named("pay") | named("charge") | named("withdraw")) != 0;
         let is_change = found & named("update") != 0 || found & named("create") == 0;
+        let is_set = found & (named("update") | named("scale")) != 0;
         for (at, it) in self.words.iter().enumerate() {
+            if is_own {
+                asked.add_right(number, it.word);
+            }
             if it.is_head && !(is_destroyed && self.has_value) {
                 asked.add(HEAD, number, same(it.word));
             }
@@ -214,15 +190,26 @@ impl<'w> Phrase<'w> {
                 _ => PLACE,
             };
             // "Fix the typo in a.md", "upload it as a.md", "sort the lines of a.md".
-            let is_target = is_in(&TARGETS, it.preposition)
+            let is_target = is_listed(TARGETS, it.preposition)
                 || (is_change && !has_target && matches!(it.preposition, "of" | "on"));
             let is_file = !is_object && is_target && is_path(it.word);
-            if is_paid && is_in(&SOURCES, it.preposition) && is_account(it.word) {
+            if is_paid && is_listed(SOURCES, it.preposition) && is_account(it.word) {
                 self.each_value(at, &mut |value, _| asked.add(SOURCE, number, value));
                 continue;
             }
+            // "It had a limit of 5000, set it to 500": that number only.
+            let is_end = is_number(it.word);
+            let is_brought = !is_object
+                && (is_own || !is_end)
+                && matches!(it.preposition, "a" | "auf" | "into" | "nach" | "to" | "à");
+            if is_brought && is_end && is_set {
+                asked.add(TARGET, number, "");
+            }
             let has_amount = self.each_value(at, &mut |value, is_last| {
                 let is_last = is_last || is_whole;
+                if is_brought {
+                    asked.add(TARGET, number, value);
+                }
                 asked.add(if is_object && is_last { OBJECT } else { other }, number, value);
                 if is_file && is_last {
                     asked.add(FILE, number, value);
@@ -231,7 +218,7 @@ impl<'w> Phrase<'w> {
             if has_amount {
                 asked.add(AMOUNT, number, "");
             }
-            if !is_object && matches!(it.preposition, "a" | "into" | "nach" | "to" | "à") {
+            if is_brought {
                 asked.add(TARGET, number, it.word);
             }
             if !is_object {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::super::search::{has, is_in, rsplit_once};
 use super::actions::{ACTIONS, PHRASES};
+use super::lists::{LISTS, List};
 use super::vocabulary::{DESTROYS, ENDS, GRANTS, NOUNS, OTHERS, WIDE};
 
 /// Actions as bits.
@@ -13,6 +14,8 @@ const _: () = assert!(ACTIONS.len() <= Actions::BITS as usize, "each action has 
 
 pub(super) struct Table {
     pub(super) words: HashMap<&'static str, Actions>,
+    /// The lists of each word of an instruction.
+    lists: HashMap<&'static str, List>,
     /// Words of languages without spaces.
     pub(super) inner: Vec<(&'static str, Actions)>,
     /// The verbs and the action of each phrase, by its later word.
@@ -26,7 +29,7 @@ pub(super) struct Table {
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let (words, inner, phrases) = (HashMap::new(), Vec::new(), HashMap::new());
     let (destroys, wide, grants) = (all(&DESTROYS), all(&WIDE), all(&GRANTS));
-    let mut table = Table { words, inner, phrases, destroys, wide, grants };
+    let mut table = Table { words, lists: HashMap::new(), inner, phrases, destroys, wide, grants };
     for (at, (_, words)) in ACTIONS.iter().enumerate() {
         for word in words.split_whitespace() {
             if word.chars().all(is_wide) {
@@ -34,6 +37,11 @@ pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
             } else {
                 *table.words.entry(word).or_default() |= 1 << at;
             }
+        }
+    }
+    for (at, words) in LISTS.iter().enumerate() {
+        for word in words.split_whitespace() {
+            *table.lists.entry(word).or_default() |= 1 << at;
         }
     }
     for (starts, ends, action) in PHRASES {
@@ -47,6 +55,12 @@ pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// Whether a letter is of Chinese or Japanese.
 pub(super) const fn is_wide(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
+}
+
+/// Whether a word in lower case is in one of some lists.
+#[inline(never)]
+pub(super) fn is_listed(lists: List, word: &str) -> bool {
+    bits(&TABLE.lists, word) & lists != 0
 }
 
 /// A word without an end.
@@ -70,10 +84,21 @@ pub(super) fn respelled(word: &str) -> Option<String> {
     })
 }
 
+/// The bits of a word in a table.
+// Inlined, each look-up has the hash function.
+#[inline(never)]
+fn bits(table: &HashMap<&'static str, u64>, word: &str) -> u64 {
+    table.get(word).copied().unwrap_or_default()
+}
+
+/// The actions of a word in lower case, in a form that the table has.
+pub(super) fn known(word: &str) -> Actions {
+    bits(&TABLE.words, word)
+}
+
 /// The actions of a word in lower case, in a form that the table has, or with a pronoun.
 #[inline(never)]
 pub(super) fn base(word: &str) -> Actions {
-    let known = |word: &str| TABLE.words.get(word).copied().unwrap_or_default();
     // `supprime-le`, `re-run`.
     if let Some((verb, end)) = rsplit_once(word, '-') {
         const PRONOUNS: [&str; 8] = ["la", "le", "les", "leur", "lui", "moi", "nous", "y"];
@@ -83,12 +108,18 @@ pub(super) fn base(word: &str) -> Actions {
     let verb = ["la", "las", "lo", "los"].iter().find_map(|end| without(word, end));
     let accents = [('á', "a"), ('é', "e"), ('í', "i"), ('ó', "o"), ('ú', "u")];
     let plain = |verb: &str| {
+        // `bloquearla`.
+        if verb.ends_with('r') {
+            return known(verb);
+        }
         let accent = accents.iter().find(|(letter, _)| has(verb, *letter));
         accent.map_or(0, |(letter, plain)| known(&verb.replace(*letter, plain)))
     };
     let other = || respelled(word).map_or(0, |word| known(&word));
+    // `kündigst`.
+    let du = || without(word, "st").map_or(0, |stem| known(&[stem, "en"].concat()));
     match known(word) {
-        0 => other() | verb.map_or(0, plain),
+        0 => other() | du() | verb.map_or(0, plain),
         found => found,
     }
 }

@@ -1,12 +1,13 @@
 //! Splits an instruction into clauses, and keeps what holds for more than one of them.
 
-use super::super::search::{is_in, lower_word};
+use super::super::search::lower_word;
 use super::clause::Clause;
+use super::lists::{GREETINGS, TEXTS, USER};
 use super::objects::{MAX_ORDER_WORDS, is_finite};
 use super::phrase::is_name;
-use super::table::is_wide;
+use super::table::{is_listed, is_wide};
 use super::wide;
-use super::words::{Asked, Order, SIGNS};
+use super::words::{Asked, Order, SIGNS, STATED};
 
 /// Reads a text clause by clause.
 #[derive(Default)]
@@ -54,7 +55,10 @@ pub(super) fn of_text(text: &str) -> Asked {
             let word = token.trim_matches(|letter| is_edge(letter) && letter != '/');
             if word.contains(|letter: char| letter.is_alphanumeric() || SIGNS.contains(letter)) {
                 let word = lower_word(word);
-                let word = word.strip_prefix("squash-").unwrap_or(&word);
+                let word = match word.strip_prefix("squash-").unwrap_or(&word) {
+                    "pls" | "plz" => "please",
+                    word => word,
+                };
                 let mark = if is_code || quoted.is_some() { "'" } else { "" };
                 reader.words.push([mark, word].concat());
             }
@@ -92,7 +96,7 @@ impl Reader {
         let before = std::mem::replace(&mut self.before, end);
         let follows = before == ',';
         let first = words.first().map_or("", |word| word.trim_start_matches('\''));
-        self.is_letter |= self.is_told && before == ':' && is_in(&GREETINGS, first);
+        self.is_letter |= self.is_told && before == ':' && is_listed(GREETINGS, first);
         let is_open = end == ':';
         let clause = Clause { words: &words, follows, is_polite: self.is_polite, is_open };
         self.is_polite |= clause.is_polite();
@@ -115,10 +119,13 @@ impl Reader {
             self.order = None;
         }
         let orders = self.asked.orders;
-        if !(is_none || self.is_forbidden || self.is_told || self.is_read) {
+        // "Die Buchung brauche ich nicht, bitte stornieren."
+        let is_forbidden = self.is_forbidden && (first != "bitte" || words.len() < 2);
+        if !(is_none || is_forbidden || self.is_told || self.is_read) {
             clause.add_to(&mut self.asked, &mut self.order);
             if self.asked.orders == orders && end != '?' {
                 let is_whole = !follows && matches!(end, '.' | '\n');
+                words.iter().for_each(|word| self.asked.add_right(STATED, word));
                 clause.add_statement(self.is_labelled, is_whole, &mut self.asked);
             }
         }
@@ -128,6 +135,7 @@ impl Reader {
         self.is_labelled = end == ':' && clause.is_kind();
         let sentence = &mut self.asked.sentence;
         sentence.extend(words.iter().cloned());
+        sentence.push(",".to_owned());
         let more = sentence.len().saturating_sub(MAX_ORDER_WORDS);
         sentence.drain(..more);
         if matches!(end, '.' | '!' | '?' | '\n') {
@@ -144,10 +152,10 @@ impl Reader {
                 *mention = sentence;
             }
         }
-        self.is_forbidden =
-            (self.is_forbidden && matches!(end, ',' | ':')) || clause.is_left_open();
+        self.is_forbidden = (is_forbidden && matches!(end, ',' | ':'))
+            || (!matches!(end, '.' | '!' | '?') && clause.is_left_open());
         self.is_told |=
-            end == ':' && (clause.tells() || (words.len() == 1 && is_in(&TEXTS, first)));
+            end == ':' && (clause.tells() || (words.len() == 1 && is_listed(TEXTS | USER, first)));
         self.is_read |= end == ':' && (0..2).any(|at| clause.begins_to_read(at));
         if let Some(order) = &mut self.order {
             order.is_place &= end != ':';
@@ -173,17 +181,6 @@ const RETRACTS: [(&str, &str); 6] = [
     ("scrap", "that"),
     ("second", "thought"),
     ("strike", "that"),
-];
-
-/// Labels of what somebody else is to read.
-pub(super) const TEXTS: [&str; 7] =
-    ["betreff", "body", "inhalt", "message", "nachricht", "subject", "text"];
-
-/// First words of letters.
-#[rustfmt::skip]
-pub(super) const GREETINGS: [&str; 16] = [
-    "bonjour", "caro", "ciao", "dear", "estimado", "guten", "hallo", "hello", "hey", "hi", "hola", "liebe", "lieber", "oi",
-    "salut", "sehr",
 ];
 
 /// Signs around what is quoted.

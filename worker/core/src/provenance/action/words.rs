@@ -1,6 +1,7 @@
 //! What is kept of an instruction, and small tests on its words.
 
-use super::super::search::{has, is_in};
+use super::super::extract::rights::right_of;
+use super::super::search::has;
 use super::actions::ACTIONS;
 use super::table::{Actions, TABLE, named};
 use super::vocabulary::SAME;
@@ -18,10 +19,12 @@ pub(super) const HEAD: u8 = b'*';
 pub(super) const BESIDE: u8 = b'.';
 /// A file that is written, as the place of another object.
 pub(super) const FILE: u8 = b'/';
-/// What something is brought to.
+/// What something is brought to. An empty one says that it is a number: "set it to 500".
 pub(super) const TARGET: u8 = b'>';
 /// Says that the order has an amount.
 pub(super) const AMOUNT: u8 = b'$';
+/// A right that it grants, by its [name](super::super::extract::rights::right_of).
+pub(super) const RIGHT: u8 = b'r';
 /// The account that pays.
 pub(super) const SOURCE: u8 = b'<';
 /// Says that the order is for access, that it takes something out of a thing, or that its words are not known.
@@ -84,6 +87,14 @@ impl Asked {
         }
     }
 
+    /// Adds the right that a word is.
+    pub(super) fn add_right(&mut self, order: u8, word: &str) {
+        if let Some(right) = right_of(word.trim_start_matches('\'')) {
+            self.add(RIGHT, order, right);
+            self.add(RIGHT, order, "");
+        }
+    }
+
     /// Adds a word that a call may have with an order.
     pub(super) fn add_beside(&mut self, order: u8, word: &str) {
         parts(word.trim_start_matches('\'')).into_iter().for_each(|it| self.add(BESIDE, order, it));
@@ -127,6 +138,9 @@ impl Asked {
         }
         if found == 0 {
             self.add(VERB, order, verb);
+            // `drained`.
+            let stems = [verb.strip_suffix("ed"), verb.strip_suffix('d')];
+            stems.into_iter().flatten().for_each(|stem| self.add(VERB, order, stem));
         }
         Some(order)
     }
@@ -150,6 +164,8 @@ pub(super) struct Order {
     pub is_place: bool,
     /// Whether nothing more is added to it.
     pub is_closed: bool,
+    /// Its words, from its verb on.
+    pub words: Vec<String>,
 }
 
 impl Order {
@@ -183,15 +199,15 @@ pub(super) fn is_path(word: &str) -> bool {
     !has(word, '@') && (has(word, '/') || is_name)
 }
 
+/// Whether a word is a number.
+#[inline(never)]
+pub(super) fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b','))
+}
+
 /// Whether a word is a name or a number, and no word of a language.
 #[inline(never)]
 pub(super) fn is_value(word: &str) -> bool {
     word.starts_with('\'')
         || word.bytes().any(|byte| matches!(byte, b'0'..=b'9' | b'/' | b'@' | b'.' | b'_' | b'#'))
-}
-
-/// Whether a sorted list of some has a word.
-#[inline(never)]
-pub(super) fn is_in_any(lists: &[&[&str]], word: &str) -> bool {
-    lists.iter().any(|list| is_in(list, word))
 }

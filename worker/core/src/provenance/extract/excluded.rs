@@ -267,6 +267,10 @@ impl<'t> Words<'t> {
         let (word, last, next) = (self.get(at), self.before(at), self.get(at + 1));
         let is_late = matches!(word, "nicht" | "niet") && !is_word(NO_MORE, last);
         let is_passive = || {
+            // "Docs should not be private any longer."
+            if self.any(at..self.end(at), "anymore longer") {
+                return false;
+            }
             let is_touched = matches!(word, "aren't" | "isn't") || matches!(last, "are" | "is");
             next == "be"
                 || (next == "to" && self.get(at + 2) == "be")
@@ -278,7 +282,11 @@ impl<'t> Words<'t> {
         if !stays && !is_late {
             return None;
         }
-        let (first, end) = (clause.max(at.saturating_sub(MAX_NEAR_WORDS)), self.end(at));
+        let near = at.saturating_sub(MAX_NEAR_WORDS);
+        // "BK-1002 confirmed, stays".
+        let is_alone = clause == at && !has_any(self.gap(at), ".;!?\n");
+        let before = (near..at).rfind(|it| self.is_apart(*it)).filter(|_| is_alone);
+        let (first, end) = (before.unwrap_or(clause.max(near)), self.end(at));
         let begin = (first..at).rfind(|it| {
             self.is(*it, BUT)
                 || matches!(self.get(*it), "ensure" | "sure" | "that")

@@ -205,6 +205,7 @@ fn flat(text: &str) -> String {
 const ALL: &str =
     "all any anybody anyone both entire every everybody everyone everything others rest whole";
 
+#[inline(never)]
 fn is_all(text: &str) -> bool {
     is_word(ALL, bare(text))
 }
@@ -281,6 +282,7 @@ fn is_end(after: &str) -> bool {
 }
 
 /// Where numbers and dates of several words are, in order: their normal form has no gaps.
+#[inline(never)]
 fn numbers(text: &str, form: &mut Form) -> Vec<Place> {
     let mut places = Vec::new();
     scan(text, &mut |kind, span| {
@@ -295,6 +297,8 @@ fn numbers(text: &str, form: &mut Form) -> Vec<Place> {
 }
 
 /// Adds to a sorted list. A sort takes more code, and most items come in order.
+// Inlined into each caller, it takes more code.
+#[inline(never)]
 fn insert<T: Ord>(list: &mut Vec<T>, item: T) {
     list.insert(list.partition_point(|other| *other < item), item);
 }

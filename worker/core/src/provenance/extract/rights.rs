@@ -18,7 +18,8 @@ const RIGHTS: [(&str, &str); 56] = [
     ("schreibrechte", WRITE), ("schreibrechten", WRITE), ("schreibzugriff", WRITE), ("see", READ), ("view", READ), ("viewable", READ),
     ("viewer", READ), ("viewing", READ), ("visible", READ), ("write", WRITE), ("writer", WRITE), ("écriture", WRITE),
 ];
-const READ: &str = "read";
+/// The least right, which a call can always give in place of another.
+pub const READ: &str = "read";
 const WRITE: &str = "write";
 const COMMENT: &str = "comment";
 
@@ -75,10 +76,15 @@ pub fn granted(key: &ValueKey, words: &[&str], at: usize) -> Option<u64> {
 
 /// The hash of a right, and whether it is more than to read. No value has such a hash.
 pub fn right(key: &ValueKey, word: &str) -> Option<(u64, bool)> {
-    let lower = word.to_lowercase();
-    let at = RIGHTS.binary_search_by(|(right, _)| (*right).cmp(&lower)).ok()?;
-    let (_, right) = RIGHTS.get(at)?;
-    Some((key.of_kind(b"\xff!", right.as_bytes()), *right != READ))
+    let right = right_of(&word.to_lowercase())?;
+    Some((key.of_kind(b"\xff!", right.as_bytes()), right != READ))
+}
+
+/// The name of the right that a word in lower case is, which it has in common with equal rights.
+#[inline(never)]
+pub fn right_of(word: &str) -> Option<&'static str> {
+    let at = RIGHTS.binary_search_by(|(right, _)| (*right).cmp(word)).ok()?;
+    RIGHTS.get(at).map(|(_, right)| *right)
 }
 
 /// Whether a word is in the name of an argument that is a right.
