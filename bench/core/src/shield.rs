@@ -101,7 +101,7 @@ fn long_text(repeated: &str, bytes: usize) -> String {
     format!("[\"%41 {}\"]", repeated.repeat(bytes / repeated.len()))
 }
 
-/// Many short texts. After about four thousand of them, the shield decodes only texts that are longer.
+/// Many short texts. When the budget of work is used up, the shield reads a text on only as far as its own bytes add to the budget.
 fn short_texts(text: &str, bytes: usize) -> String {
     let text = Json::String(text.to_owned()).canonical();
     format!("[{}]", vec![text.as_str(); bytes / (text.len() + 1)].join(","))

@@ -1,9 +1,17 @@
 //! How much the shield reads: hostile texts of the largest size, many short texts, and ids that only look encoded.
 
-use gateward_core::json::Json;
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use gateward_core::json::{self, Json};
 use gateward_core::provenance::part::Part;
 use gateward_core::provenance::{ArgumentRoles, ValueKey};
-use gateward_core::shield::{Finding, Findings, Severity, Shield};
+use gateward_core::shield::{Category, Finding, Findings, Severity, Shield};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::json;
 
 const KEY: ValueKey = ValueKey::new([0; 16]);
@@ -91,12 +99,6 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
             assert!(found.list.len() < 100, "{repeated:?}");
         }
     }
-    // A text with more hosts than are judged is not read to its end.
-    for (hosts, truncated) in [(1_000, false), (1_100, true)] {
-        let text: String = (0..hosts).map(|at| format!("see https://{at}.example-1/ ")).collect();
-        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
-        assert_eq!(found.truncated, truncated, "{hosts}");
-    }
     let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
     assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));
 }
@@ -107,7 +109,7 @@ fn only_so_many_short_texts_are_decoded() {
     let shield = shield();
     let url = "https://shop.example/search?q=red%20shoes&size=42&sort=price%2Basc&page=17";
     for (text, count, truncated) in [
-        ("%41;id", 3_900, false),
+        ("%41;id", 1_500, false),
         ("%41;id", 6_000, true),
         (r#"["%41"]"#, 6_000, true),
         ("L’été", 3_900, false),
@@ -189,5 +191,77 @@ fn an_id_is_no_attack() {
     for id in ["162659486872704232", "2223003122003222"] {
         let found = inspect(&shield, &Json::String(id.to_owned()));
         assert!(!found.list.iter().any(is_attack), "{id}: {found:?}");
+    }
+}
+
+/// Ordinary texts are read to their end with a reserve, and the texts of the attacks too: also if a call has many of them.
+#[test]
+fn the_texts_of_the_corpora_need_two_thirds_of_the_budget_at_most() {
+    const BYTES: usize = 128 * 1024;
+    let shield = shield();
+    for part in ["ordinary", "attacks"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/shield").join(part);
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let lines = fs::read_to_string(&path).unwrap();
+            let value = |line: &str| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                line.get("arguments").or(line.get("text")).unwrap().to_string()
+            };
+            let values: Vec<String> = lines.lines().map(value).collect();
+            let one = json::parse_definition(format!("[{}]", values.join(",")).as_bytes()).unwrap();
+            let bytes: usize = values.iter().map(|value| value.len() + 1).sum();
+            for times in [1, (64 * 1024_usize).div_ceil(bytes), BYTES.div_ceil(bytes)] {
+                let value = Json::Array(vec![one.clone(); times]);
+                let (taken, budget) = shield.work(&value, false);
+                let name = path.display();
+                assert!(3 * taken <= 2 * budget, "{taken} of {budget}: {times} times {name}");
+            }
+        }
+    }
+}
+
+/// Texts that cost much, each in its own way.
+const DEAR: [&str; 8] =
+    ["&&or`", "{{a}}", "%41;id", "\"'`<", "&amp;lt;", "[\"%41\"]", "<a onx=a(", "//a1.b2 "];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Work is refused before it would exceed the budget, and then the call counts as not read to its end.
+    #[test]
+    fn no_call_takes_more_than_its_budget(
+        fragments in vec(prop_oneof![select(&DEAR[..]).prop_map(String::from), ".{1,8}"], 1..4),
+        times in 1_usize..2_000,
+        count in 1_usize..40,
+    ) {
+        let shield = shield();
+        let text = Json::String(fragments.concat().repeat(times / count + 1));
+        let value = Json::Array(vec![text; count]);
+        let (taken, budget) = shield.work(&value, true);
+        prop_assert!(taken <= budget);
+        let (wanted, budget) = shield.work(&value, false);
+        prop_assert!(wanted <= budget || inspect(&shield, &value).truncated);
+    }
+}
+
+/// What was found before the budget was used up stays. An attack after it may stay unseen, but the call is truncated.
+#[test]
+fn an_attack_before_a_dear_text_is_found() {
+    let shield = shield();
+    let attack = "1' UNION SELECT password FROM users--";
+    for dear in ["{{a}}", "&&or`"] {
+        // The escape has it read again.
+        let dear = ["%41 ", &dear.repeat(20_000)].concat();
+        let one = Json::String([attack, " ", &dear].concat());
+        let two = Json::Array([attack, &dear].map(|text| Json::String(text.to_owned())).into());
+        for value in [one, two] {
+            let found = inspect(&shield, &value);
+            assert!(found.truncated, "{dear:.9}");
+            let is_found = |it: &Finding| it.category == Category::SqlInjection;
+            assert!(found.list.iter().any(is_found), "{dear:.9}: {:?}", found.list);
+        }
+        let value = Json::Array([&dear, attack].map(|text| Json::String(text.to_owned())).into());
+        assert!(inspect(&shield, &value).truncated, "{dear:.9}");
     }
 }

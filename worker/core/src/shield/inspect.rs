@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, gravest_first};
-use super::left::{FORM_BYTES, Left, NESTED_BYTES, READINGS};
+use super::left::{FORM, Left, NESTED, OF_BYTE, Work};
 use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, begins_as_json, each_literal, each_text};
 use super::rule::{Rule, Rules};
@@ -18,7 +18,6 @@ use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
 use crate::provenance::{ArgumentRoles, Role, ValueKey};
 use crate::shield::detect::{Form, address, shell};
 use crate::shield::mode::{Category, Severity};
-use crate::shield::signs;
 
 /// Times that a text is decoded as a whole: base64 of base64 of base64, JSON in a text that is JSON, or base64 of data that
 /// was compressed twice.
@@ -109,6 +108,22 @@ impl Shield {
         inspection.findings()
     }
 
+    /// The units of work that the arguments of a call take, and their budget. `bounded`: no more than the budget is taken.
+    /// For tests of the budget.
+    #[must_use]
+    pub fn work(&self, arguments: &Json, bounded: bool) -> (usize, usize) {
+        const ENDLESS: usize = usize::MAX / 2;
+        let left = Left::of_arguments();
+        let (bytes, constant) = (left.bytes, left.work.left());
+        let work = if bounded { left.work.clone() } else { Work::of(ENDLESS) };
+        let mut inspection = self.begin("", None, Left { work, ..left });
+        inspection.value(arguments, Path::ROOT);
+        let left = inspection.left;
+        let added = OF_BYTE * (bytes - left.bytes);
+        let before = if bounded { constant } else { ENDLESS };
+        (before + added - left.work.left(), constant + added)
+    }
+
     /// What it means that a rule matches.
     #[must_use]
     pub fn sentence(&self, rule: &str) -> &'static str {
@@ -132,10 +147,10 @@ impl Shield {
         (name, text): (Option<&str>, &str),
         left: &mut Left,
     ) -> Option<Vec<Match>> {
-        let mut inspection = self.begin(tenant, None, *left);
+        let mut inspection = self.begin(tenant, None, left.clone());
         inspection.only = only;
         inspection.text(text, Leaf { name, ..Leaf::at(Path::ROOT, false) });
-        *left = inspection.left;
+        left.clone_from(&inspection.left);
         if inspection.truncated {
             return None;
         }
@@ -250,12 +265,13 @@ impl Inspection<'_> {
             None => {
                 // Its author could have made it unreadable as JSON, to hide an attack among much else.
                 if looks_like_json(&part.text) {
-                    let before = (self.left.bytes, self.left.again);
+                    let before = (self.left.bytes, self.left.work.left());
                     each_literal(&part.text, &mut |text| {
                         self.text(text, Leaf::at(path, false));
                     });
                     // What the literals added for their bytes counts once.
-                    self.left.again = self.left.again.min(before.1);
+                    let added = self.left.work.left().saturating_sub(before.1);
+                    self.left.work.take(added);
                     self.left.bytes = before.0;
                 }
                 self.text(&part.text, Leaf::at(path, false));
@@ -273,7 +289,7 @@ impl Inspection<'_> {
         self.is_found = false;
         let bound = text.floor_char_boundary(self.left.bytes);
         self.left.bytes -= bound;
-        self.left.again += READINGS * bound;
+        self.left.work.add(OF_BYTE * bound);
         let truncated = std::mem::replace(&mut self.truncated, bound < text.len());
         self.forms(text.get(..bound).unwrap_or_default(), &[], leaf, 0);
         let is_kept_out = self.is_found || self.truncated;
@@ -289,13 +305,13 @@ impl Inspection<'_> {
         for layer in layer.. {
             let so_far = decodings.len();
             // Decoding costs about as much as reading.
-            if may_be_encoded && self.left.again < FORM_BYTES {
+            if may_be_encoded && self.left.work.left() < FORM {
                 self.truncated = true;
                 return;
             }
             let plain = may_be_encoded.then(|| self.canonical(&current, &mut decodings)).flatten();
             if let Some(plain) = &plain {
-                if !self.takes(FORM_BYTES + signs::cost(plain)) {
+                if !self.takes(FORM + plain.len()) {
                     return;
                 }
                 self.form(plain, &decodings, leaf);
@@ -313,7 +329,7 @@ impl Inspection<'_> {
                 self.truncated = true;
                 return;
             }
-            if !self.takes(FORM_BYTES + signs::cost(&decoded)) {
+            if !self.takes(FORM + decoded.len()) {
                 return;
             }
             may_be_encoded = self.form(&decoded, &decodings, leaf);
@@ -321,12 +337,11 @@ impl Inspection<'_> {
         }
     }
 
-    /// Takes these bytes from those that may be read again. If fewer are left, the text is not read to its end.
-    fn takes(&mut self, bytes: usize) -> bool {
-        let left = self.left.again.checked_sub(bytes);
-        self.left.again = left.unwrap_or_default();
-        self.truncated |= left.is_none();
-        left.is_some()
+    /// Takes units of work. If fewer are left, the text is not read to its end.
+    fn takes(&mut self, units: usize) -> bool {
+        let may = self.left.work.take(units);
+        self.truncated |= self.left.work.was_refused();
+        may
     }
 
     /// Reads the texts in a text that is JSON, or that another reader may take for JSON. Returns false if it is neither.
@@ -338,7 +353,7 @@ impl Inspection<'_> {
         if !json.starts_with(['{', '[']) {
             return false;
         }
-        if !self.takes(NESTED_BYTES) {
+        if !self.takes(NESTED) {
             return true;
         }
         let value = json::parse_definition(json.as_bytes()).ok();
@@ -357,7 +372,7 @@ impl Inspection<'_> {
                 self.truncated = true;
                 return;
             }
-            if !self.takes(NESTED_BYTES + signs::cost(text)) {
+            if !self.takes(NESTED + text.len()) {
                 return;
             }
             if self.key.is_none() {
@@ -394,7 +409,8 @@ impl Inspection<'_> {
 
     /// Returns whether the text may have another form.
     fn form(&mut self, text: &str, decodings: &[Decoding], leaf: Leaf<'_>) -> bool {
-        let Self { scan, found, counts, rules, tenant, key, only, place, is_found, .. } = self;
+        let Self { scan, found, counts, rules, tenant, key, only, place, is_found, left, .. } =
+            self;
         let (known, roles) = (OnceCell::new(), self.roles);
         let form = || *known.get_or_init(|| Self::form_of(roles, text, leaf));
         let is_decoded = decodings.len() > leaf.outer_decodings;
@@ -404,8 +420,9 @@ impl Inspection<'_> {
             (true, false) => Reading::Nested,
             (true, true) => Reading::NestedDecoded,
         };
-        let context = Context { form: &form, decoded: is_decoded, name: leaf.name };
-        let read = scan.text(text, context, &mut |number, bytes| {
+        let context =
+            Context { form: &form, decoded: is_decoded, name: leaf.name, work: &left.work };
+        let may_be_encoded = scan.text(text, context, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && only.is_none_or(|only| only.contains(&rule.category))
@@ -446,8 +463,8 @@ impl Inspection<'_> {
             };
             found.insert((number, *place, at), hit);
         });
-        self.truncated |= !read.whole;
-        read.may_be_encoded
+        self.truncated |= self.left.work.was_refused();
+        may_be_encoded
     }
 
     /// The findings, the gravest first.

@@ -13,6 +13,7 @@ use super::detect::{
     self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
     template,
 };
+use super::left::{BEGIN, OTHER, TOKEN, Work};
 use super::matcher::{
     ASSIGNED, Cases, Literal, Literals, Matcher, PhraseStep, Purpose, Steps, Use,
 };
@@ -36,6 +37,8 @@ pub struct Context<'c> {
     pub decoded: bool,
     /// The name of the field whose value it is.
     pub name: Option<&'c str>,
+    /// What the detectors may still do.
+    pub work: &'c Work,
 }
 
 /// What a scan keeps from text to text.
@@ -52,15 +55,6 @@ pub struct Scan<'m> {
     steps: usize,
 }
 
-/// What is known of a text that was read.
-#[derive(Debug, Clone, Copy)]
-pub struct Read {
-    /// Whether it was read to its end.
-    pub whole: bool,
-    /// Whether it may have another form: it has an escape, a control character, or a character that is not ASCII.
-    pub may_be_encoded: bool,
-}
-
 /// The shortest text that can match a rule.
 const MIN_TEXT_BYTES: usize = 3;
 
@@ -70,41 +64,45 @@ impl<'m> Scan<'m> {
         Self { matcher, last: Last::new(matcher.places), blocks: Vec::new(), text: 0, steps: 0 }
     }
 
-    /// Calls `found` with each rule that matches in a text, and the bytes that matched.
+    /// Calls `found` with each rule that matches in a text, and the bytes that matched. Returns whether the text may have
+    /// another form: it has an escape, a control character, or a character that is not ASCII.
     pub fn text(
         &mut self,
         text: &str,
         context: Context<'_>,
         found: &mut dyn FnMut(u16, Range<usize>),
-    ) -> Read {
+    ) -> bool {
         if text.len() < MIN_TEXT_BYTES {
             let signs = text.bytes().fold(0, |signs, byte| signs | signs::of(byte));
-            return Read { whole: true, may_be_encoded: may_be_encoded(Signs(signs)) };
+            return may_be_encoded(Signs(signs));
         }
-        let Context { form, decoded, name } = context;
+        let Context { form, decoded, name, work } = context;
         let value = is_value(text);
-        let signs = self.literals(text, value, found);
+        let signs = self.literals(text, value, work, found);
         let matcher = self.matcher;
-        let signed = Signed { text, blocks: &self.blocks };
+        let signed = Signed { text, blocks: &self.blocks, work };
+        // Whether a detector that has a reason to read the text may do so.
+        let begins = |has_reason: bool| has_reason && work.take(BEGIN);
+        let has = |of: u32| begins(signs.has(of));
         let report =
             &mut |detector: Detector, range: Range<usize>| matcher.report(detector, range, found);
         if may_be_sql(signs, signed) {
-            sql::find(&matcher.sql, text, report);
+            sql::find(&matcher.sql, signed, report);
         }
         let quoted_code = signs.has(Signs::CODE) && signs.has(Signs::QUOTE | Signs::BACKTICK);
-        if signs.has(Signs::ANGLE | Signs::SCHEME) || quoted_code {
-            html::find(text, report);
+        if begins(quoted_code || signs.has(Signs::ANGLE | Signs::SCHEME)) {
+            html::find(signed, report);
         }
-        if signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT) || text.starts_with('=') {
+        if begins(text.starts_with('=') || signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT)) {
             template::find(signed, report);
         }
-        if signs.has(Signs::SHELL) {
+        if has(Signs::SHELL) {
             shell::find(signed, value, decoded, form(), report);
         }
         let may_be_escaped = value && signs.has(Signs::ESCAPE | Signs::DIGIT);
         self.steps =
             if signs.has(Signs::STEP) || may_be_escaped && path::may_have_escaped_steps(text) {
-                path::find(text, decoded.then_some(self.steps), report)
+                path::find(signed, decoded.then_some(self.steps), report)
             } else {
                 0
             };
@@ -116,24 +114,26 @@ impl<'m> Scan<'m> {
         let may_be_address = signs.has(Signs::URL)
             || value && (signs.has(named) || in_host_field())
             || signs.has(Signs::MARK) && address::begins_as_url(text);
-        let whole = !may_be_address || address::find(signed, value, decoded, name, form(), report);
-        if signs.has(Signs::URL) && signs.has(Signs::AT) {
+        if begins(may_be_address) {
+            address::find(signed, value, decoded, name, form(), report);
+        }
+        if begins(signs.has(Signs::URL) && signs.has(Signs::AT)) {
             secret::find_in_urls(text, report);
         }
-        if signs.has(Signs::IMAGE) {
+        if has(Signs::IMAGE) {
             hidden::find_images(text, report);
         }
-        if signs.has(Signs::KEY) {
+        if has(Signs::KEY) {
             secret::find_private_keys(text, report);
             secret::find_putty_keys(text, report);
         }
-        if signs.has(Signs::DIGIT) {
+        if has(Signs::DIGIT) {
             personal::find_numbers(signed, report);
         }
-        if signs.has(Signs::AT) {
-            personal::find_addresses(text, report);
+        if has(Signs::AT) {
+            personal::find_addresses(signed, report);
         }
-        if signs.has(Signs::HIGH) {
+        if has(Signs::HIGH) {
             hidden::find(text, report);
         }
         if signs.has(Signs::DIGIT)
@@ -146,7 +146,7 @@ impl<'m> Scan<'m> {
                 personal::find_social_security(text, 0, report);
             }
         }
-        Read { whole, may_be_encoded: may_be_encoded(signs) }
+        may_be_encoded(signs)
     }
 
     /// Reports what literals find, and returns the signs in the text.
@@ -154,6 +154,7 @@ impl<'m> Scan<'m> {
         &mut self,
         text: &str,
         value: bool,
+        work: &Work,
         found: &mut dyn FnMut(u16, Range<usize>),
     ) -> Signs {
         self.text += 1;
@@ -163,6 +164,7 @@ impl<'m> Scan<'m> {
         let mut uses = Uses {
             matcher,
             text,
+            work,
             cases: Cases::NONE,
             phrases,
             reached: Steps::BEGIN,
@@ -179,6 +181,7 @@ impl<'m> Scan<'m> {
         uses.cases = cases.and(Cases::ONLY_ASCII, !is_ascii);
         let of_bytes = uses.read(&matcher.ascii, bytes, blocks);
         if !is_ascii {
+            work.take(OTHER * bytes.len());
             uses.cases = cases;
             // In lower case a text has the same signs.
             uses.read(&matcher.other, letters::lower(text).as_bytes(), blocks);
@@ -191,6 +194,7 @@ impl<'m> Scan<'m> {
 struct Uses<'t> {
     matcher: &'t Matcher,
     text: &'t str,
+    work: &'t Work,
     /// The cases that hold for each literal.
     cases: Cases,
     phrases: Phrases<'t>,
@@ -250,6 +254,8 @@ impl Uses<'_> {
     /// Takes a match of a literal, which ends at `end`. Most literals do not come here.
     #[inline(never)]
     fn literal(&mut self, literal: &Literal, end: usize) {
+        // It is read even if the budget is used up, so that every phrase and every token is found.
+        self.work.take(TOKEN);
         let bytes = self.text.as_bytes();
         let is_word = |at: usize| bytes.get(at).copied().is_some_and(is_word);
         let begin = literal.begin(bytes, end);

@@ -1,5 +1,7 @@
 //! Signs: what a text has that some detector looks for.
 
+use super::left::{SIGN, Work};
+
 /// Signs in a text, as bits. Those of bytes are found in one pass. The others are literals: see
 /// [`super::matcher`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -82,29 +84,28 @@ pub fn of(byte: u8) -> u32 {
     Signs::OF.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// What it costs to read a text again, in bytes of ordinary text. A detector reads on at each of the signs that count more.
-#[must_use]
-pub fn cost(text: &str) -> usize {
-    const SIGN_COST: usize = 5;
-    const COSTLY: u32 = Signs::SHELL | Signs::BRACE | Signs::QUOTE | Signs::AT;
-    text.bytes().map(|byte| if of(byte) & COSTLY == 0 { 1 } else { SIGN_COST }).sum()
-}
-
 /// A text, and which signs each part of it has, so that a detector need not read the parts without its signs.
 #[derive(Debug, Clone, Copy)]
 pub struct Signed<'t> {
     pub text: &'t str,
     /// The signs in each [`BLOCK_BYTES`] of the text. What is missing is not known.
     pub blocks: &'t [u32],
+    /// The budget of which each sign takes something.
+    pub work: &'t Work,
 }
 
 /// Bytes of a part of a text whose signs are kept.
 pub const BLOCK_BYTES: usize = 16;
 
 impl Signed<'_> {
-    /// The offset of the first byte that has one of these signs, from an offset on.
+    /// The offset of the first byte that has one of these signs, from an offset on; `None` also if the budget is used up.
     #[inline]
-    pub fn next(self, mut at: usize, signs: u32) -> Option<usize> {
+    pub fn next(self, at: usize, signs: u32) -> Option<usize> {
+        self.find(at, signs).filter(|_| self.work.take(SIGN))
+    }
+
+    #[inline]
+    fn find(self, mut at: usize, signs: u32) -> Option<usize> {
         let bytes = self.text.as_bytes();
         while let Some(of_block) = self.blocks.get(at / BLOCK_BYTES) {
             let end = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
@@ -123,7 +124,7 @@ impl Signed<'_> {
 #[cfg(test)]
 impl<'t> From<&'t str> for Signed<'t> {
     fn from(text: &'t str) -> Self {
-        Self { text, blocks: &[] }
+        Self { text, blocks: &[], work: Box::leak(Box::new(Work::of(usize::MAX))) }
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
             for signs in [Signs::QUOTE, Signs::DIGIT, Signs::SHELL, Signs::HIGH, Signs::AT] {
                 let expected = next(text.as_bytes(), at, signs);
                 for blocks in [&blocks[..], &blocks[..2], &[]] {
-                    let signed = Signed { text: &text, blocks };
+                    let signed = Signed { blocks, ..text.as_str().into() };
                     assert_eq!(signed.next(at, signs), expected, "{at}");
                 }
             }

@@ -13,12 +13,9 @@ use self::host::{bare, bare_name, host_of, judge, of_field};
 pub use self::url::begins_as_url;
 use self::url::{broken, fetches, passes_fetching, reads_system, second_host};
 use super::{Form, Found, ends_with};
+use crate::shield::left::HOST;
 use crate::shield::rule::Detector;
 use crate::shield::signs::{Signed, Signs};
-
-/// Different hosts of one text that are judged, without plain names: more than a list of servers has. Each costs as much
-/// as some fifty bytes of text.
-const MAX_HOSTS: usize = 1_024;
 
 /// Ends of the names of fields whose value is a host, or a URL without a scheme.
 const HOST_FIELDS: [&str; 9] =
@@ -38,8 +35,7 @@ fn is_version(value: &str, name: Option<&str>) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Reports the hosts in a text. `value`: it is a single value, of the field with this name. Returns whether all of them
-/// were judged.
+/// Reports the hosts in a text. `value`: it is a single value, of the field with this name.
 pub fn find(
     signed: Signed<'_>,
     value: bool,
@@ -47,9 +43,9 @@ pub fn find(
     name: Option<&str>,
     form: Form,
     found: Found<'_>,
-) -> bool {
+) {
     let text = signed.text;
-    let (mut judged, mut all) = (HashMap::<&str, Option<Detector>>::new(), true);
+    let mut judged = HashMap::<&str, Option<Detector>>::new();
     let trimmed = text.trim();
     // Clients accept a URL of any length, and with spaces in its path.
     let is_url = begins_as_url(trimmed);
@@ -115,11 +111,10 @@ pub fn find(
             judge(host, decoded)
         } else if let Some(finding) = judged.get(host) {
             *finding
-        } else if judged.len() < MAX_HOSTS {
+        } else if signed.work.take(HOST) {
             *judged.entry(host).or_insert_with(|| judge(host, decoded))
         } else {
-            all = false;
-            continue;
+            return;
         };
         last = (host, finding);
         let Some(finding) = finding else { continue };
@@ -131,7 +126,6 @@ pub fn find(
         };
         found(finding, begin - 2..at);
     }
-    all
 }
 
 /// Whether a host is a name without digits, as most are. It costs little.

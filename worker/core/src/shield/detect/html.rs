@@ -17,8 +17,9 @@ use self::code::{Code, is_code};
 use self::script_url::{has_script_url, script_url};
 use self::syntax::{MAX_NAME_BYTES, MAX_QUOTED_BYTES, is_event, name, value};
 use super::{Found, MAX_VALUE_BYTES, before, is_word};
+use crate::shield::left::CANDIDATE;
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signs};
+use crate::shield::signs::{Signed, Signs};
 
 /// Elements that load or run something by themselves.
 const ACTIVE: [&str; 18] = [
@@ -36,7 +37,8 @@ const LOADING: [&str; 12] = [
 const MAX_CODE_BYTES: usize = 4_096;
 
 /// Reports what a text would run.
-pub fn find(text: &str, found: Found<'_>) {
+pub fn find(signed: Signed<'_>, found: Found<'_>) {
+    let text = signed.text;
     let bytes = text.as_bytes();
     let document = is_document(text);
     let code = Code::default();
@@ -44,7 +46,7 @@ pub fn find(text: &str, found: Found<'_>) {
     let mut word = 0;
     let mut breakout = false;
     let ends = Signs::ANGLE | Signs::QUOTE | Signs::BACKTICK | Signs::CLOSING;
-    while let Some(begin) = signs::next(bytes, at, ends) {
+    while let Some(begin) = signed.next(at, ends) {
         at = begin + 1;
         if bytes.get(begin) == Some(&b'<') {
             at = tag((bytes, &code), begin, document, found);
@@ -78,7 +80,7 @@ pub fn find(text: &str, found: Found<'_>) {
         found(Detector::ScriptUrl, 0..end);
     }
     if !document {
-        find_events((bytes, &code), found);
+        find_events((signed, &code), found);
         if text.len() <= MAX_VALUE_BYTES && has_script_url(bytes, false) {
             found(Detector::ScriptUrl, 0..bytes.len());
         }
@@ -87,7 +89,8 @@ pub fn find(text: &str, found: Found<'_>) {
 
 /// Reports events that run code, wherever they are. If quotes and comments do not match, a browser may see another tag
 /// than this code does, or take the text for the rest of a tag.
-fn find_events((bytes, code): (&[u8], &Code), found: Found<'_>) {
+fn find_events((signed, code): (Signed<'_>, &Code), found: Found<'_>) {
+    let bytes = signed.text.as_bytes();
     let mut at = 0;
     while let Some(next) = bytes
         .get(at..)
@@ -102,6 +105,9 @@ fn find_events((bytes, code): (&[u8], &Code), found: Found<'_>) {
         });
         if !separated || !is_event(name) {
             continue;
+        }
+        if !signed.work.take(CANDIDATE) {
+            return;
         }
         at = end;
         let spaces = bytes.get(end..).unwrap_or_default().iter();
@@ -283,7 +289,7 @@ mod tests {
 
     fn finds(text: &str) -> Vec<Detector> {
         let mut all = Vec::new();
-        find(text, &mut |detector, _| all.push(detector));
+        find(text.into(), &mut |detector, _| all.push(detector));
         all.dedup();
         all
     }

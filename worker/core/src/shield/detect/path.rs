@@ -4,7 +4,9 @@
 //! unit: the byte itself, or an escape of it, even a malformed one. Steps that follow one another are one path.
 
 use super::{Found, is_value};
+use crate::shield::left::TOKEN;
 use crate::shield::rule::Detector;
+use crate::shield::signs::Signed;
 
 /// This many steps upwards are suspicious, because a relative path between two packages of one repository seldom has
 /// them.
@@ -52,7 +54,8 @@ struct Climb {
 
 /// Reports paths with steps upwards, and returns their number. In a decoded form, `plain` is the number of steps in the
 /// text as it was sent: the others were encoded.
-pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
+pub fn find(signed: Signed<'_>, plain: Option<usize>, found: Found<'_>) -> usize {
+    let text = signed.text;
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut steps = 0;
@@ -60,6 +63,9 @@ pub fn find(text: &str, plain: Option<usize>, found: Found<'_>) -> usize {
         .get(at..)
         .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'.' | b'%' | b'0')))
     {
+        if !signed.work.take(TOKEN) {
+            break;
+        }
         let begin = at + next;
         let (climb, end) = climb(bytes, begin);
         at = end.max(begin + 1);
@@ -277,7 +283,7 @@ mod tests {
 
     fn finds(text: &str, plain: Option<usize>) -> bool {
         let mut any = false;
-        find(text, plain, &mut |_, _| any = true);
+        find(text.into(), plain, &mut |_, _| any = true);
         any
     }
 

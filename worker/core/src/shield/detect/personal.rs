@@ -7,7 +7,7 @@ use std::ops::Range;
 use self::iban::account;
 use super::{Found, before, ends_with, is_word};
 use crate::shield::rule::Detector;
-use crate::shield::signs::{self, Signed, Signs};
+use crate::shield::signs::{Signed, Signs};
 
 /// Digits of a card's number (ISO/IEC 7812-1) and of a telephone number (ITU-T E.164).
 const CARD_DIGITS: std::ops::RangeInclusive<usize> = 13..=19;
@@ -305,10 +305,11 @@ fn luhn(digits: &[u8]) -> bool {
 }
 
 /// Reports mail addresses.
-pub fn find_addresses(text: &str, found: Found<'_>) {
+pub fn find_addresses(signed: Signed<'_>, found: Found<'_>) {
+    let text = signed.text;
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(sign) = signs::next(bytes, at, Signs::AT) {
+    while let Some(sign) = signed.next(at, Signs::AT) {
         let local = bytes
             .get(at..sign)
             .unwrap_or_default()
@@ -403,7 +404,7 @@ mod tests {
         let mut all = Vec::new();
         let mut add = |detector, _| all.push(detector);
         find_numbers(text.into(), &mut add);
-        find_addresses(text, &mut add);
+        find_addresses(text.into(), &mut add);
         all
     }
 

@@ -15,6 +15,7 @@ use self::names::{Kind, only_filters};
 use self::prefix::{Behind, run, spaces};
 use self::tools::{begins_command, is_quoted_command};
 use super::{Form, Found, before, is_word};
+use crate::shield::left::CANDIDATE;
 use crate::shield::rule::Detector;
 use crate::shield::signs::{self, Signed, Signs};
 
@@ -101,6 +102,9 @@ pub fn find(signed: Signed<'_>, value: bool, decoded: bool, form: Form, found: F
             path: one && !prior.has_path() && may_be_path(bytes, begin, target),
             plus: value,
         };
+        if !signed.work.take(CANDIDATE) {
+            return;
+        }
         let Some(command) = command(bytes, target, place) else { continue };
         let glued = prior.ends_in_word || begin == 0;
         let is_attack = form != Form::Document && command.disguised

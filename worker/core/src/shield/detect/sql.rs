@@ -18,18 +18,22 @@ pub use tokens::{functions, telling_words};
 
 use self::tokens::{Kind, Tokens};
 use super::{Dictionary, Found, is_word};
+use crate::shield::left::TOKEN;
 use crate::shield::signs::{Signed, Signs};
 
 /// Reports what the patterns find in a text.
-pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
+pub fn find(patterns: &Patterns, signed: Signed<'_>, found: Found<'_>) {
     let mut matched = patterns.begin();
+    let text = signed.text;
     let mut tokens = Tokens::new(text);
     // The reading in which comments that end with their line are spaces, and where it goes on. The other one goes on within
     // comments too, because what looks like a comment can be in quotes.
     let mut spaced: Option<Matched<'_>> = None;
     let (mut goes_on, mut has_lines) = (0, true);
     let mut end = 0;
-    while let Some(kind) = tokens.next() {
+    while signed.work.take(TOKEN)
+        && let Some(kind) = tokens.next()
+    {
         if tokens.at > goes_on {
             let line_end =
                 if kind == Kind::Comment && has_lines { tokens.line_end() } else { None };
@@ -174,7 +178,7 @@ mod tests {
 
     fn finds(text: &str) -> bool {
         let mut any = false;
-        find(&Patterns::new(), text, &mut |_, _| any = true);
+        find(&Patterns::new(), text.into(), &mut |_, _| any = true);
         any
     }
 

@@ -7,6 +7,7 @@ mod expression;
 
 use self::expression::{Expression, Kind};
 use super::{Found, before, is_word};
+use crate::shield::left::EXPRESSION;
 use crate::shield::rule::Detector;
 use crate::shield::signs::{Signed, Signs};
 
@@ -34,6 +35,9 @@ pub fn find(signed: Signed<'_>, found: Found<'_>) {
         let Some((start, kind)) = delimiter(bytes, begin) else { continue };
         if begin > string && before(bytes, begin) == Some(b'$') {
             continue;
+        }
+        if !signed.work.take(EXPRESSION) {
+            return;
         }
         let mut expression = Expression::new(bytes, start, kind);
         expression.skip_opening();
