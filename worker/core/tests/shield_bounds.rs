@@ -1,7 +1,5 @@
 //! How much the shield reads: hostile texts of the largest size, many short texts, and ids that only look encoded.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
 
