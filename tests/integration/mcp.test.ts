@@ -46,7 +46,7 @@ describe("what is malformed is answered, and not forwarded", () => {
     ["a resource without URI", request("resources/read", {}), {}, "200 -32602"],
     ["a claim that cannot be read", call("record", { _meta: { [`${PREFIX}run_id`]: 5 } }), {}, "200 -31400"],
     ["an answer outside of a session", { jsonrpc: "2.0", id: 1, result: {} }, {}, "400 -32600"],
-    ["a revision that there is not", request("ping"), { headers: { "mcp-protocol-version": "2025-01-01" } }, "400 -32000"],
+    ["an unknown revision", request("ping"), { headers: { "mcp-protocol-version": "2025-01-01" } }, "400 -32000"],
     ["a batch in a revision without", [request("ping")], { headers: { "mcp-protocol-version": "2025-06-18" } }, "400 -32600"],
     ["an empty batch", [], {}, "400 -32600"],
     ["a body of another type", request("ping"), { headers: { "content-type": "text/plain" } }, "415 -31415"],
@@ -69,7 +69,7 @@ describe("what is malformed is answered, and not forwarded", () => {
     expect(upstream.received).toEqual([]);
   });
 
-  test.each(["GET", "DELETE"])("a revision that there is not, of a session's %s", async (method) => {
+  test.each(["GET", "DELETE"])("an unknown revision, of a session's %s", async (method) => {
     const headers = inSession(await recorder.session());
     for (const version of ["2024-11-05", "x"]) {
       const refused = await recorder.send(undefined, { method, headers: { ...headers, "mcp-protocol-version": version } });

@@ -236,8 +236,7 @@ impl Lane {
     }
 
     /// Deletes kept rows that are older than [`KEPT_MS`] or beyond [`MAX_KEPT_ROWS`] or [`MAX_KEPT_STORAGE_BYTES`], a bounded
-    /// number of them. `added`
-    /// is the number of rows that the flush has just added to the kept rows. The bound depends on it.
+    /// number of them. `added` is the number of rows that the flush has just added to the kept rows. The bound depends on it.
     pub(super) fn forget_flushed(
         &self,
         storage: &impl LaneSql,

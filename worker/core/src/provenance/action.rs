@@ -358,7 +358,7 @@ pub fn is_open(tool: &str) -> bool {
     verb(&words(name(tool))).is_none_or(|(rank, _, action)| rank >= NOUN || action & !open == 0)
 }
 
-/// Whether the first word of what an argument says does not say what the tool does: `create` beside `approve`.
+/// Whether an argument's value names no particular action by its first word: `create`, but not `approve`.
 #[must_use]
 pub fn is_weak(mode: &str) -> bool {
     words(mode).first().is_none_or(|word| is_in(&WEAK, word))
